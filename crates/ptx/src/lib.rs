@@ -12,6 +12,7 @@ use std::collections::HashMap;
 mod decode;
 mod error;
 mod flow;
+mod guess;
 mod instruction;
 mod lanes;
 mod matrix;

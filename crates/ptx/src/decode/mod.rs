@@ -11,9 +11,10 @@ use crate::error::Error;
 use crate::flow::{Flow, effects};
 use crate::instruction::compute::{Computation, Computed};
 use crate::instruction::row::{self, Made};
+use crate::guess::first_guesses;
 use crate::program::{
-    Address, Condition, Effects, FALSE, FIRST_PREDICATE, Kernel, Op, Predicate, Preset, Slot, Static, Step,
-    TRUE, Type, Wide, Word,
+    Address, Condition, Effects, FALSE, FIRST_PREDICATE, Kernel, Op, Order, Predicate, Preset, Slot, Static,
+    Step, TRUE, Type, Wide, Word,
 };
 use crate::rewrite::{self, Compiler};
 use crate::run::{Place, Traced};
@@ -58,6 +59,11 @@ pub(crate) fn kernel(
             *reconverge = flow.reconverge(index);
         }
         steps.push(Step { op, guard, line, settles: 0 });
+    }
+    for (index, in_block) in first_guesses(&function, &flow) {
+        if let Op::Load(access) = &mut steps[index].op {
+            access.order = Some(Order { in_block, ..Order::default() });
+        }
     }
     for index in 0..steps.len() {
         let Op::Branch { target, .. } = steps[index].op else { continue };

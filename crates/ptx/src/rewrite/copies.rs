@@ -15,7 +15,7 @@ fn source(instruction: &Instruction) -> Option<RegisterId> {
 }
 
 /// Whether control can go from behind an instruction to a use without passing any of some others.
-pub(super) fn goes_around(flow: &Flow, from: usize, to: usize, others: &[usize]) -> bool {
+pub(crate) fn goes_around(flow: &Flow, from: usize, to: usize, others: &[usize]) -> bool {
     let mut seen = vec![false; flow.blocks()];
     let mut pending = vec![(flow.block(from), from + 1)];
     while let Some((block, first)) = pending.pop() {

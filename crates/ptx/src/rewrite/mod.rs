@@ -24,6 +24,7 @@ use crate::text::{Function, Instruction, Module};
 
 pub(crate) use asked::ask_all;
 pub use asked::{CACHE_BYTES, CACHE_VARIABLE, FOLDERS_VARIABLE, TIME_LIMIT, Tools};
+pub(crate) use copies::goes_around;
 pub use list::{Fusion, Rewrites};
 
 /// Whether a text runs as it is written or as ptxas compiles it.

@@ -64,7 +64,7 @@ impl Warp {
                 (Region::Shared, at) => {
                     let at = block.shared.checked(at, size, "reads").map_err(fault)?;
                     let by = block.clocks.by(self.number);
-                    let noted = block.shared.note_read(at, size as usize, order.is_some(), by);
+                    let noted = block.shared.note_read(at, size as usize, (order.is_some(), true), by);
                     noted.map_err(|race| Fault::new(lane, race))?;
                     if let Some(order) = order {
                         block.clocks.acquire((self.number, SHARED_WINDOW + at as u64), order, false, None);
@@ -298,7 +298,8 @@ impl Warp {
                         let follows = block.clocks.acquire(flag, order, true, None);
                         let by = block.clocks.by(self.number);
                         let race = |race: Race| Fault::new(lane, race);
-                        block.shared.note_read(at, bytes.into(), true, by).map_err(race)?;
+                        // its write leaves a mark
+                        block.shared.note_read(at, bytes.into(), (true, false), by).map_err(race)?;
                         let kind = (Kind::Strong, follows);
                         let noted = block.shared.note_write(at, bytes.into(), kind, by, |_| false);
                         noted.map_err(race)?;

@@ -25,10 +25,20 @@ pub(super) enum Kind {
     Strong,
     /// The same with the scope of its block: for other blocks it is as good as weak.
     StrongInBlock,
+    /// A strong read: it races with weak writes only.
+    StrongRead,
+    /// The same with the scope of its block.
+    StrongReadInBlock,
 }
 
 /// Kinds of accesses.
-pub(super) const KINDS: usize = 4;
+pub(super) const KINDS: usize = 6;
+
+impl Kind {
+    pub(super) fn reads(self) -> bool {
+        matches!(self, Kind::Read | Kind::StrongRead | Kind::StrongReadInBlock)
+    }
+}
 
 /// Who accesses.
 #[derive(Clone, Copy)]
@@ -62,9 +72,9 @@ pub(crate) struct Clocks {
     /// Warps that have ended.
     ended: Vec<usize>,
     /// What warps left at named barriers that they did not wait for.
-    arrived: HashMap<u32, Vec<Known>>,
+    arrived: HashMap<u32, Vec<(Known, Passed)>>,
     /// What was released to warps of this block, by address.
-    flags: HashMap<u64, Known>,
+    flags: HashMap<u64, Arc<Known>>,
     /// Whether a warp has multiplied from shared memory.
     multiplies: bool,
 }
@@ -75,25 +85,54 @@ struct Clock {
     own: u32,
     /// Of the others of the block.
     known: Vec<u32>,
-    /// Of those of other blocks.
-    foreign: Option<Arc<Known>>,
+    passed: Passed,
     /// Groups of asynchronous products of each warpgroup that were waited for.
     products: [u32; GROUPS],
     committed: u32,
-    /// What the last fence lets a strong write release, and whether to its block alone.
-    fenced: Option<(Known, bool)>,
-    /// What strong reads have read that a fence acquires.
-    read: Option<Known>,
+    /// What the last fence lets a strong write release to its block.
+    fenced: Option<Arc<Known>>,
+}
+
+/// What a warp knows that a barrier passes on to all that meet there.
+#[derive(Clone, Default)]
+struct Passed {
+    /// Times of warps of other blocks.
+    foreign: Option<Arc<Known>>,
+    /// What fences let a strong write release to other blocks. After a barrier that of any warp does, as on a GPU: `__threadfence();
+    /// __syncthreads(); if (thread == 0) atomicAdd(…)` releases what all threads wrote.
+    fenced: Option<Arc<Known>>,
+    /// What strong reads have read that a fence acquires: after a barrier one of any warp does.
+    read: Option<Arc<Known>>,
+}
+
+impl Passed {
+    fn join(&mut self, other: &Passed) {
+        join_any(&mut self.foreign, other.foreign.as_ref());
+        join_any(&mut self.fenced, other.fenced.as_ref());
+        join_any(&mut self.read, other.read.as_ref());
+    }
 }
 
 /// Warpgroups of a block, at most.
 pub(super) const GROUPS: usize = 8;
 
 /// Takes the later times of two.
-pub(super) fn join(to: &mut Known, from: &Known) {
-    for (agent, time) in from {
+pub(super) fn join(to: &mut Arc<Known>, from: &Arc<Known>) {
+    if Arc::ptr_eq(to, from) {
+        return;
+    }
+    let to = Arc::make_mut(to);
+    for (agent, time) in from.iter() {
         let known = to.entry(*agent).or_default();
         *known = (*known).max(*time);
+    }
+}
+
+fn join_any(to: &mut Option<Arc<Known>>, from: Option<&Arc<Known>>) {
+    match (to, from) {
+        (Some(to), Some(from)) => join(to, from),
+        (to, Some(from)) => *to = Some(from.clone()),
+        _ => {}
     }
 }
 
@@ -109,7 +148,7 @@ impl Clocks {
             clock.known.resize(warps, 0);
             clock.products = [0; GROUPS];
             clock.committed = 0;
-            (clock.foreign, clock.fenced, clock.read) = (None, None, None);
+            (clock.passed, clock.fenced) = (Passed::default(), None);
         }
         self.ended.clear();
         self.arrived.clear();
@@ -134,7 +173,7 @@ impl Clocks {
         if block == self.block {
             return self.knows(warp, other, time);
         }
-        let foreign = self.warps[usize::from(warp)].foreign.as_ref();
+        let foreign = self.warps[usize::from(warp)].passed.foreign.as_ref();
         foreign.is_some_and(|known| known.get(&(block, other)).is_some_and(|known| *known >= time))
     }
 
@@ -147,7 +186,7 @@ impl Clocks {
     /// All that is ordered before what a warp does next, its own accesses included.
     fn all_known(&self, warp: usize) -> Known {
         let clock = &self.warps[warp];
-        let mut known = clock.foreign.as_deref().cloned().unwrap_or_default();
+        let mut known = clock.passed.foreign.as_deref().cloned().unwrap_or_default();
         for (other, time) in clock.known.iter().enumerate() {
             let time = if other == warp { clock.own } else { (*time).max(self.base) };
             known.insert((self.block, other as u8), time);
@@ -163,7 +202,7 @@ impl Clocks {
             *known = (*known).max(*time);
         }
         if news.keys().any(|(of, _)| *of != block) {
-            let foreign = Arc::make_mut(clock.foreign.get_or_insert_default());
+            let foreign = Arc::make_mut(clock.passed.foreign.get_or_insert_default());
             for (agent, time) in news.iter().filter(|((of, _), _)| *of != block) {
                 let known = foreign.entry(*agent).or_default();
                 *known = (*known).max(*time);
@@ -173,7 +212,7 @@ impl Clocks {
 
     /// A warp arrives at a barrier and goes on: those that wait there learn what it did before.
     pub(super) fn arrive(&mut self, barrier: u32, warp: usize) {
-        let known = self.all_known(warp);
+        let known = (self.all_known(warp), self.warps[warp].passed.clone());
         self.arrived.entry(barrier).or_default().push(known);
         self.advance(warp);
     }
@@ -202,15 +241,10 @@ impl Clocks {
                 self.warps[*warp].known.copy_from_slice(&known);
             }
         }
-        let foreign: Vec<_> =
-            waiting.iter().chain(ended).filter_map(|warp| self.warps[*warp].foreign.clone()).collect();
-        if let Some((first, rest)) = foreign.split_first() {
-            let mut all = first.clone();
-            for other in rest.iter().filter(|other| !Arc::ptr_eq(other, first)) {
-                join(Arc::make_mut(&mut all), other);
-            }
-            waiting.iter().for_each(|warp| self.warps[*warp].foreign = Some(all.clone()));
-        }
+        let mut passed = Passed::default();
+        waiting.iter().chain(ended).for_each(|warp| passed.join(&self.warps[*warp].passed));
+        arrived.iter().for_each(|(_, other)| passed.join(other));
+        waiting.iter().for_each(|warp| self.warps[*warp].passed.clone_from(&passed));
         if self.multiplies {
             let mut products = [0; GROUPS];
             for warp in waiting.iter().chain(ended) {
@@ -221,17 +255,22 @@ impl Clocks {
         }
         self.time = self.time.saturating_add(1);
         waiting.iter().for_each(|warp| self.warps[*warp].own = self.time);
-        for known in arrived {
+        for (known, _) in arrived {
             waiting.iter().for_each(|warp| self.learn(*warp, &known));
         }
     }
 
     /// `fence`, `membar`
     pub(super) fn fence(&mut self, warp: usize, in_block: bool) {
-        if let Some(read) = self.warps[warp].read.take() {
+        if let Some(read) = self.warps[warp].passed.read.take() {
             self.learn(warp, &read);
         }
-        self.warps[warp].fenced = Some((self.all_known(warp), in_block));
+        let known = Some(Arc::new(self.all_known(warp)));
+        let clock = &mut self.warps[warp];
+        if !in_block {
+            clock.passed.fenced.clone_from(&known);
+        }
+        clock.fenced = known;
         self.advance(warp);
     }
 
@@ -244,28 +283,28 @@ impl Clocks {
         changes: bool,
         flags: Option<&Flags>,
     ) {
-        let fenced = self.warps[warp].fenced.as_ref();
-        if !order.release && fenced.is_none() {
-            // a write that releases nothing ends what an earlier one released; an atomic operation passes it on
+        let all = order.release.then(|| Arc::new(self.all_known(warp)));
+        let Clock { fenced, passed, .. } = &self.warps[warp];
+        let to_all = all.or_else(|| passed.fenced.clone());
+        let mut to_block = if order.release { None } else { fenced.clone() };
+        join_any(&mut to_block, to_all.as_ref());
+        // a write that releases nothing ends what an earlier one released; an atomic operation passes it on
+        if let Some(flags) = flags {
+            match to_all.filter(|_| !order.in_block) {
+                Some(known) => flags.release(at, known, changes),
+                None if !changes => flags.remove(at),
+                None => {}
+            }
+        }
+        let Some(known) = to_block else {
             if !changes && !self.flags.is_empty() {
                 self.flags.remove(&at);
             }
-            if let Some(flags) = flags.filter(|_| !changes) {
-                flags.remove(at);
-            }
             return;
-        }
-        let (known, in_block) = match (order.release, fenced) {
-            (false, Some((known, in_block))) => (known.clone(), order.in_block || *in_block),
-            _ => (self.all_known(warp), order.in_block),
         };
-        let own = self.flags.entry(at).or_default();
         match changes {
-            true => join(own, &known),
-            false => own.clone_from(&known),
-        }
-        if let Some(flags) = flags.filter(|_| !in_block) {
-            flags.release(at, known, changes);
+            true => join(self.flags.entry(at).or_default(), &known),
+            false => _ = self.flags.insert(at, known),
         }
         self.advance(warp);
     }
@@ -279,18 +318,13 @@ impl Clocks {
         changes: bool,
         flags: Option<&Flags>,
     ) -> bool {
-        let mut all: Option<Known> = self.flags.get(&at).cloned();
-        if let Some(known) = flags.filter(|_| !order.in_block).and_then(|flags| flags.get(at)) {
-            match &mut all {
-                Some(all) => join(all, &known),
-                None => all = Some(known),
-            }
-        }
+        let mut all = self.flags.get(&at).cloned();
+        join_any(&mut all, flags.filter(|_| !order.in_block).and_then(|flags| flags.get(at)).as_ref());
         let Some(known) = all else { return false };
         if order.acquire || changes {
             self.learn(warp, &known);
         } else {
-            join(self.warps[warp].read.get_or_insert_default(), &known);
+            join_any(&mut self.warps[warp].passed.read, Some(&known));
         }
         true
     }

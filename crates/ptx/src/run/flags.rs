@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::clocks::{Known, join};
 
@@ -10,16 +10,16 @@ use super::clocks::{Known, join};
 #[derive(Default)]
 pub(crate) struct Flags {
     any: AtomicBool,
-    all: Mutex<HashMap<u64, Known>>,
+    all: Mutex<HashMap<u64, Arc<Known>>>,
 }
 
 impl Flags {
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Known>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Arc<Known>>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Releases at an address; with `adds` to what was released there before.
-    pub(super) fn release(&self, at: u64, known: Known, adds: bool) {
+    pub(super) fn release(&self, at: u64, known: Arc<Known>, adds: bool) {
         self.any.store(true, Relaxed);
         let mut all = self.lock();
         match all.entry(at) {
@@ -35,7 +35,7 @@ impl Flags {
         }
     }
 
-    pub(super) fn get(&self, at: u64) -> Option<Known> {
+    pub(super) fn get(&self, at: u64) -> Option<Arc<Known>> {
         if self.any.load(Relaxed) { self.lock().get(&at).cloned() } else { None }
     }
 }

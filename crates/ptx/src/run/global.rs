@@ -222,27 +222,32 @@ impl Global {
             return Ok(());
         }
         let (mask, offset, bytes) = lanes;
-        const STRONG: &[Kind] = &[Kind::Strong, Kind::StrongInBlock];
-        let weak = |all, kind| Check { all, foreign: &[], leaves: Some(kind), follows: false };
+        use Kind::{Read, Strong, StrongInBlock, StrongRead, StrongReadInBlock, Write};
+        const STRONG: &[Kind] = &[Strong, StrongInBlock];
+        let weak = |all, leaves| Check { all, foreign: &[], leaves, follows: false };
         let check = |lane: usize| -> Check {
             match access {
-                Access::Read => weak(&[Kind::Write, Kind::Strong, Kind::StrongInBlock], Kind::Read),
+                Access::Read => weak(&[Write, Strong, StrongInBlock], Read),
                 // what changes nothing races with what others change, as a read does
-                Access::Write if memory.is_watched && same(lane) => weak(STRONG, Kind::Read),
+                Access::Write if memory.is_watched && same(lane) => weak(STRONG, Read),
                 Access::Write => {
-                    weak(&[Kind::Write, Kind::Read, Kind::Strong, Kind::StrongInBlock], Kind::Write)
+                    weak(&[Write, Read, Strong, StrongInBlock, StrongRead, StrongReadInBlock], Write)
                 }
                 // strong accesses do not race with each other if the scope of each has both
                 Access::StrongRead { in_block } => Check {
-                    all: &[Kind::Write],
+                    all: &[Write],
                     foreign: if in_block { STRONG } else { &STRONG[1..] },
-                    leaves: None,
+                    leaves: if in_block { StrongReadInBlock } else { StrongRead },
                     follows: false,
                 },
                 Access::StrongWrite { in_block, follows } => Check {
-                    all: &[Kind::Write, Kind::Read],
-                    foreign: if in_block { STRONG } else { &STRONG[1..] },
-                    leaves: Some(if in_block { Kind::StrongInBlock } else { Kind::Strong }),
+                    all: &[Write, Read],
+                    foreign: if in_block {
+                        &[Strong, StrongInBlock, StrongRead, StrongReadInBlock]
+                    } else {
+                        &[StrongInBlock, StrongReadInBlock]
+                    },
+                    leaves: if in_block { StrongInBlock } else { Strong },
                     follows,
                 },
             }
@@ -362,7 +367,7 @@ fn race(
 ) -> Race {
     let place =
         format!("{} bytes {offset} to {} of {}", access.verb(), offset + u64::from(bytes) - 1, memory.name);
-    let does = if kind == Kind::Read { "reads" } else { "writes" };
+    let does = if kind.reads() { "reads" } else { "writes" };
     let what = if agent.0 == by.clocks.block {
         format!("{place}, which warp {} of the same block {does}: there is no barrier between them", agent.1)
     } else {
@@ -373,5 +378,5 @@ fn race(
         )
     };
     let (address, bytes) = (memory.base + offset, bytes.into());
-    Race { what, other: Some(Where { writes: kind != Kind::Read, agent, address, bytes }) }
+    Race { what, other: Some(Where { writes: !kind.reads(), agent, address, bytes }) }
 }

@@ -105,7 +105,7 @@ impl Warp {
                         .note_write(at, ROW as usize, (Kind::Write, false), by, same)
                         .map_err(race)?;
                 }
-                None => block.shared.note_read(at, ROW as usize, false, by).map_err(race)?,
+                None => block.shared.note_read(at, ROW as usize, (false, true), by).map_err(race)?,
             }
             rows[lane] = at;
         }

@@ -39,7 +39,7 @@ pub(super) struct Check {
     /// Those of other blocks that it races with, too.
     pub(super) foreign: &'static [Kind],
     /// The mark that it leaves.
-    pub(super) leaves: Option<Kind>,
+    pub(super) leaves: Kind,
     /// Whether it knows of all earlier accesses that left such a mark.
     pub(super) follows: bool,
 }
@@ -119,9 +119,7 @@ impl Shadow {
             if let Some((kind, agent)) = other {
                 found(lane, kind, agent)?;
             }
-            if let Some(kind) = check.leaves {
-                words.for_each(|word| piece.touch(word, (kind, check.follows), new, by, orders_blocks));
-            }
+            words.for_each(|word| piece.touch(word, (check.leaves, check.follows), new, by, orders_blocks));
         }
         Ok(())
     }

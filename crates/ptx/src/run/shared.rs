@@ -82,7 +82,7 @@ impl Mark {
     /// A warp whose access of some kind to some bytes is not ordered before this one.
     #[inline(always)]
     fn racer(&self, kind: Kind, bytes: u8, by: By<'_>) -> Option<u8> {
-        let touch = self.touches[kind as usize];
+        let touch = *self.touches.get(kind as usize)?;
         if by.is_old(touch.time) || touch.warps == 1 << by.warp || self.bytes[kind as usize] & bytes == 0 {
             return None;
         }
@@ -96,10 +96,10 @@ impl Touch {
     }
 }
 
-/// What a weak write races with; without the first, what a weak read does.
-const WEAK: &[Kind; KINDS] = &[Kind::Read, Kind::Write, Kind::Strong];
+/// What a weak write races with; without the first two, what a weak read does.
+const WEAK: &[Kind; 4] = &[Kind::StrongRead, Kind::Read, Kind::Write, Kind::Strong];
 
-/// Kinds of accesses: the scope of any strong one has the block.
+/// Kinds of accesses that a mark has: the scope of any strong one has the block. Strong reads are few, and in the list.
 const KINDS: usize = 3;
 
 /// A conflict in a word: with whom, by what kind of access; nobody if it is with a copy.
@@ -235,22 +235,10 @@ impl Shared {
         *self.bytes[at..].first_chunk_mut().expect("accesses are checked") = array;
     }
 
-    /// Notes a read of an aligned access by a warp; a strong one may meet strong writes.
+    /// Notes a read of an aligned access by a warp; a strong one may meet strong writes. `marks`: whether writes that follow race
+    /// with it.
     #[inline(always)]
     pub(super) fn note_read(
-        &mut self,
-        at: usize,
-        bytes: usize,
-        strong: bool,
-        by: By<'_>,
-    ) -> Result<(), Race> {
-        // strong reads leave no mark: they would race with weak writes alone, which then race with the next strong read
-        self.reads(at, bytes, (strong, !strong), by)
-    }
-
-    /// The same; `marks`: whether writes that follow race with it.
-    #[inline(always)]
-    fn reads(
         &mut self,
         at: usize,
         bytes: usize,
@@ -265,12 +253,13 @@ impl Shared {
             if mark.pending & touched != 0 {
                 conflict = Some(None);
             }
-            let kinds: &[Kind] = if strong { &[Kind::Write] } else { &WEAK[1..] };
+            let kinds: &[Kind] = if strong { &[Kind::Write] } else { &WEAK[2..] };
             if let Some(found) = find(mark, kinds, touched, by, more, words) {
                 conflict.get_or_insert(Some(found));
             }
             if marks {
-                keep(mark, (Kind::Read, false), touched, by, more, words);
+                let kind = if strong { Kind::StrongRead } else { Kind::Read };
+                keep(mark, (kind, false), touched, by, more, words);
             }
         });
         if !all_filled {
@@ -383,7 +372,7 @@ impl Shared {
         }
         let of = &mut self.products[at / LINE * self.groups + group];
         *of = (*of).max(number);
-        self.reads(at, 16, (false, false), by)
+        self.note_read(at, 16, (false, false), by)
     }
 
     /// Notes that a copy will write here; an error if others may still read or write there.
@@ -427,7 +416,7 @@ fn find(
         .find_map(|other| Some((other.touch.racer(by)?, other.kind)))
 }
 
-/// Notes an access in a mark, and puts what has to make room into the list of its words.
+/// Notes an access in a mark, and puts what has no room there into the list of its words.
 #[inline(always)]
 fn keep(
     mark: &mut Mark,
@@ -437,13 +426,17 @@ fn keep(
     more: &mut HashMap<usize, Vec<More>>,
     words: (usize, usize),
 ) {
-    if let Some(old) = mark.touch((kind, follows), bytes, by) {
+    let aside = match kind {
+        Kind::StrongRead => Some(More { kind, touch: Touch { time: by.now, warps: 1 << by.warp }, bytes }),
+        _ => mark.touch((kind, follows), bytes, by),
+    };
+    if let Some(aside) = aside {
         mark.has_more = true;
         for word in words.0..words.0 + words.1 {
             let list = more.entry(word).or_default();
             // an access that knows of an earlier one to the same bytes represents it
             list.retain(|old| old.kind != kind || old.bytes & !bytes != 0 || old.touch.racer(by).is_some());
-            put(list, &old, by);
+            put(list, &aside, by);
         }
     }
 }
@@ -470,11 +463,11 @@ fn refused((at, bytes): (usize, usize), does: &str, other: Conflict, by: By<'_>)
     match other {
         None => Race::without_other(format!("{place}, which a cp.async writes that was not waited for")),
         Some((warp, kind)) => {
-            let verb = if kind == Kind::Read { "reads" } else { "writes" };
+            let verb = if kind.reads() { "reads" } else { "writes" };
             Race {
                 what: format!("{place}, which warp {warp} {verb}: there is no barrier between them"),
                 other: Some(Where {
-                    writes: kind != Kind::Read,
+                    writes: !kind.reads(),
                     agent: (by.clocks.block, warp),
                     address: crate::decode::SHARED_WINDOW + at as u64,
                     bytes: bytes as u64,

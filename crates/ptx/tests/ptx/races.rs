@@ -442,6 +442,32 @@ const CORRECT: &[Correct] = &[
          add.u32 %r11, %r11, 1; setp.lt.u32 %p3, %r11, 20000; @%p3 bra again; st.global.b32 [%d2], %r12; end:",
         &[(0, 19_999), (95, 19_999), (96, 96)],
     ),
+    (
+        "a sum by compare-and-swap whose first guess is a plain load, and the value that it found",
+        4,
+        64,
+        "ld.global.b32 %r10, [%d1+4096]; add.s64 %d4, %d1, 4096;
+         again: mov.b32 %r11, %r10; add.u32 %r12, %r11, 1; atom.global.cas.b32 %r10, [%d4], %r11, %r12;
+         setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; mul.wide.u32 %d5, %r11, 4; add.s64 %d5, %d5, %d1; st.global.b32 [%d5+4096], %r9;",
+        &[(1024, 1024 + 256), (2048, 1), (2048 + 255, 1), (2048 + 256, 2048 + 256)],
+    ),
+    (
+        "a compare-and-swap loop that guesses anew in each turn, in shared memory",
+        1,
+        128,
+        "setp.eq.u32 %p1, %r1, 0; @%p1 st.shared.b32 [%r7], %r8; bar.sync 0; mov.b32 %r15, s;
+         again: ld.shared.b32 %r10, [s]; add.u32 %r12, %r10, %r1; atom.shared.cas.b32 %r13, [%r15], %r10, %r12;
+         setp.eq.s32 %p2, %r13, %r10; @!%p2 bra again; bar.sync 0; ld.shared.b32 %r14, [%r7]; st.global.b32 [%d2], %r14;",
+        &[(0, 8128), (127, 8128)],
+    ),
+    (
+        "a flag that is set back by a plain store, behind a barrier of the grid",
+        4,
+        32,
+        "setp.ne.u32 %p1, %r1, 0; @%p1 bra end; ld.volatile.global.b32 %r10, [%d1+400]; membar.gl; atom.global.add.u32 %r11, [%d1], 1;
+         setp.ne.u32 %p2, %r11, 3; @%p2 bra end; membar.gl; st.global.b32 [%d1+400], %r9; end:",
+        &[(0, 4), (100, 1)],
+    ),
 ];
 
 #[test]
@@ -688,7 +714,7 @@ const RACES: &[Wrong] = &[
         "setp.eq.u32 %p1, %r2, 1; @%p1 bra produce;\nwait: ld.acquire.gpu.global.b32 %r10, [%d1]; setp.eq.u32 %p2, %r10, 0; @%p2 bra wait;\n\
          ld.global.b32 %r11, [%d2+4096]; bra end;\nproduce: add.u32 %r12, %r1, 5; st.global.b32 [%d2+4096], %r12;\n\
          st.release.cta.global.b32 [%d1], %r9;\nend:",
-        &["line 10: reads bytes 0 to 3 of argument 0, which block number 1", "the other access is line 13"],
+        &["line 13: writes bytes 0 to 3 of argument 0, which block number 0", "the other access is line 10"],
     ),
     (
         "a flag that a weak store sets",
@@ -696,7 +722,7 @@ const RACES: &[Wrong] = &[
         32,
         "setp.eq.u32 %p1, %r2, 1; @%p1 bra produce;\nwait: ld.acquire.gpu.global.b32 %r10, [%d1]; setp.eq.u32 %p2, %r10, 7; @!%p2 bra wait;\n\
          bra end;\nproduce: mov.u32 %r12, 7;\nst.global.b32 [%d1], %r12;\nend:",
-        &["line 10: reads bytes 0 to 3 of argument 0, which block number 1", "the other access is line 13"],
+        &["line 13: writes bytes 0 to 3 of argument 0, which block number 0", "the other access is line 10"],
     ),
     (
         "a lock without a fence before it is given back",
@@ -795,6 +821,101 @@ const RACES: &[Wrong] = &[
         "setp.eq.u32 %p1, %r2, 0; @%p1 bra other; ld.relaxed.cta.global.b32 %r10, [%d2]; bra end;\n\
          other: st.relaxed.gpu.global.b32 [%d2], 1; ld.relaxed.cta.global.b32 %r11, [%d2]; st.relaxed.cta.global.b32 [%d2], 2;\nend:",
         &["line 9: reads bytes 0 to 3 of argument 0, which block number 0", "the other access is line 10"],
+    ),
+    (
+        "a first guess that is used elsewhere",
+        4,
+        64,
+        "ld.global.b32 %r10, [%d1+4096]; mov.b32 %r13, %r10;\n\
+         again: mov.b32 %r11, %r10; add.u32 %r12, %r11, 1;\natom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
+         setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; st.global.b32 [%d2], %r13;",
+        &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 11"],
+    ),
+    (
+        "a guess whose exchange is not tried again",
+        4,
+        64,
+        "ld.global.b32 %r11, [%d1+4096]; add.u32 %r12, %r11, 1;\natom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;",
+        &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
+    ),
+    (
+        "a guess whose exchange is not tried again, but counted",
+        4,
+        64,
+        "ld.global.b32 %r11, [%d1+4096]; add.u32 %r12, %r11, 1;\natom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
+         setp.eq.s32 %p1, %r11, %r10; @%p1 bra end; st.global.b32 [%d2], %r9; end:",
+        &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
+    ),
+    (
+        "a new value of the first guess, also where that was wrong",
+        4,
+        64,
+        "ld.global.b32 %r10, [%d1+4096]; add.u32 %r12, %r10, 1;\n\
+         again: mov.b32 %r11, %r10;\natom.global.cas.b32 %r10, [%d1+4096], %r11, %r12; setp.ne.s32 %p1, %r11, %r10; @%p1 bra again;",
+        &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 11"],
+    ),
+    (
+        "a new value of the guess, compared with something else",
+        4,
+        64,
+        "ld.global.b32 %r10, [%d1+4096];\n\
+         again: add.u32 %r12, %r10, 1; and.b32 %r11, %r10, -2; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
+         setp.ne.s32 %p1, %r11, %r10; @%p1 bra again;",
+        &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
+    ),
+    (
+        "a guess at another address",
+        4,
+        64,
+        "ld.global.b32 %r10, [%d1+4096]; add.s64 %d4, %d1, 4100;\n\
+         again: mov.b32 %r11, %r10; add.u32 %r12, %r11, 1; atom.global.cas.b32 %r10, [%d4], %r11, %r12;\n\
+         setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; atom.global.add.u32 %r13, [%d1+4096], 1;",
+        &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 11"],
+    ),
+    (
+        "a first guess beside a plain store",
+        2,
+        32,
+        "setp.eq.u32 %p1, %r2, 1; @%p1 bra other; ld.global.b32 %r10, [%d1+4096];\n\
+         again: mov.b32 %r11, %r10; add.u32 %r12, %r11, 1; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
+         setp.ne.s32 %p2, %r11, %r10; @%p2 bra again; bra end;\nother: st.global.b32 [%d1+4096], %r8; end:",
+        &[
+            "line 12: writes bytes 4096 to 4099 of argument 0, which block number 0",
+            "the other access is line 10",
+        ],
+    ),
+    (
+        "a plain store after a strong read of another block",
+        2,
+        32,
+        "setp.eq.u32 %p1, %r2, 1; @%p1 bra other; ld.relaxed.gpu.global.b32 %r10, [%d1+4096]; st.global.b32 [%d2], %r10; bra end;\n\
+         other: st.global.b32 [%d1+4096], %r8; end:",
+        &[
+            "line 10: writes bytes 4096 to 4099 of argument 0, which block number 0 of the same launch reads",
+            "the other access is line 9, block (0, 0, 0)",
+        ],
+    ),
+    (
+        "a strong store after a read of another block that looked within itself",
+        2,
+        32,
+        "setp.eq.u32 %p1, %r2, 1; @%p1 bra other; ld.relaxed.cta.global.b32 %r10, [%d1+4096]; bra end;\n\
+         other: st.relaxed.gpu.global.b32 [%d1+4096], %r8; end:",
+        &[
+            "line 10: writes bytes 4096 to 4099 of argument 0, which block number 0 of the same launch reads",
+            "the other access is line 9, block (0, 0, 0)",
+        ],
+    ),
+    (
+        "a plain store after a strong read of another warp, in shared memory",
+        1,
+        64,
+        "setp.eq.u32 %p2, %r1, 0; @%p2 st.shared.b32 [%r7], %r8; bar.sync 0; setp.eq.u32 %p1, %r3, 1; @%p1 bra other;\n\
+         ld.volatile.shared.b32 %r10, [%r7]; bra end;\nother: st.shared.b32 [%r7], %r9; end:",
+        &[
+            "line 11: writes shared memory at 0x0, which warp 0 reads",
+            "the other access is line 10, block (0, 0, 0), thread (0, 0, 0)",
+        ],
     ),
 ];
 

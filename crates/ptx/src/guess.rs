@@ -1,0 +1,334 @@
+//! First guesses of compare-and-swap loops.
+//!
+//! `old = *p; do { assumed = old; old = atomicCAS(p, assumed, f(assumed)); } while (assumed != old);` reads `*p` by a plain load
+//! while other threads change it. What it reads decides nothing: a wrong guess exchanges nothing and is replaced by what was found.
+//! This is how the CUDA C++ Programming Guide and CUDA's headers write the atomic operations that a GPU lacks.
+//!
+//! From the load on all paths are followed. It is such a guess if, on each of them, nothing but a computation uses it before a
+//! compare-and-swap at the same address compares with the guess itself; the path then branches on whether the guess was what was
+//! found; where it was not, the path leads back to the same compare-and-swap, which compares with what was found, before anything
+//! has an effect; and nothing later uses what came of the wrong guess.
+
+use std::collections::{BTreeMap, HashSet};
+
+use crate::flow::{Flow, effects};
+use crate::instruction::row::is_pure;
+use crate::rewrite::goes_around;
+use crate::text::{Base, Function, Instruction, Operand, RegisterId, Width};
+
+/// What a register has to do with a guess.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Value {
+    Guess,
+    /// Computed from the guess.
+    Derived,
+    /// What was in memory when it was compared with the guess.
+    Found,
+    /// A predicate, of this value if the guess is what was found.
+    Right(bool),
+    /// Came of a guess that was wrong.
+    Wrong,
+}
+
+/// How far a path is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Phase {
+    /// Memory was not compared yet, or the guess is no longer needed.
+    Open,
+    /// This compare-and-swap has had the guess.
+    Asked(usize),
+    /// It was wrong: this compare-and-swap is due again.
+    Again(usize),
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct State {
+    /// Registers that have to do with the guess.
+    values: BTreeMap<RegisterId, Value>,
+    phase: Phase,
+}
+
+/// An address: a register, a variable, or neither, and an offset.
+type Place = (Base, i64);
+
+/// Steps along all paths from a load, at most.
+const MOST: usize = 100_000;
+
+/// The plain loads that are first guesses, each with whether its compare-and-swap has the scope of the block.
+pub(crate) fn first_guesses(function: &Function, flow: &Flow) -> Vec<(usize, bool)> {
+    let all = &function.instructions;
+    let swaps: Vec<usize> =
+        (0..all.len()).filter(|at| all[*at].name() == "atom" && all[*at].has("cas")).collect();
+    if swaps.is_empty() {
+        return vec![];
+    }
+    let mut writers = vec![vec![]; function.registers.len()];
+    for (at, instruction) in all.iter().enumerate() {
+        effects(instruction).0.into_iter().for_each(|id| writers[id as usize].push(at));
+    }
+    let places = Places { function, flow, writers };
+    let swaps: Vec<_> = swaps.into_iter().filter_map(|at| Some((at, places.of(at, 1)?))).collect();
+    let guess = |load: usize| {
+        let place = places.of(load, 1)?;
+        let alike = |at: &usize| space(&all[*at]) == space(&all[load]) && bits(&all[*at]) == bits(&all[load]);
+        let swaps: Vec<usize> =
+            swaps.iter().filter(|(_, other)| *other == place).map(|(at, _)| *at).filter(alike).collect();
+        let in_block = swaps.iter().any(|at| all[*at].has("cta"));
+        let moves = matches!(place.0, Base::Register(base) if writes(&all[load], base));
+        let paths = Paths { function, load, swaps, base: place.0 };
+        (!paths.swaps.is_empty() && !moves && paths.decide_nothing()).then_some((load, in_block))
+    };
+    (0..all.len()).filter(|at| is_plain_load(function, *at)).filter_map(guess).collect()
+}
+
+/// Whether an instruction loads one register by a weak access.
+fn is_plain_load(function: &Function, at: usize) -> bool {
+    let instruction = &function.instructions[at];
+    let strong = ["volatile", "relaxed", "acquire", "mmio", "nc", "const", "param", "local"];
+    instruction.name() == "ld"
+        && !strong.iter().any(|word| instruction.has(word))
+        && matches!(instruction.operands.as_slice(), [Operand::Register(id), Operand::Address(..)]
+            if Some(width(function, *id)) == bits(instruction))
+}
+
+fn writes(instruction: &Instruction, register: RegisterId) -> bool {
+    effects(instruction).0.contains(&register)
+}
+
+fn width(function: &Function, register: RegisterId) -> u32 {
+    match function.registers[register as usize].width {
+        Width::Predicate => 1,
+        Width::Word(bits) => bits,
+        Width::Wide => 64,
+    }
+}
+
+/// Bits of the type that an instruction's form ends with.
+fn bits(instruction: &Instruction) -> Option<u32> {
+    instruction.form.rsplit('.').next()?.get(1..)?.parse().ok()
+}
+
+/// The space of an access; generic addresses of global memory are its own.
+fn space(instruction: &Instruction) -> &'static str {
+    if instruction.form.contains(".shared") { "shared" } else { "global" }
+}
+
+struct Places<'f> {
+    function: &'f Function,
+    flow: &'f Flow,
+    /// Instructions that write each register.
+    writers: Vec<Vec<usize>>,
+}
+
+impl Places<'_> {
+    /// The address of an operand, as an offset from what its register is a sum of, where that has the value it had then.
+    fn of(&self, at: usize, operand: usize) -> Option<Place> {
+        let Operand::Address(base, offset) = self.function.instructions[at].operands.get(operand)? else {
+            return None;
+        };
+        let (mut base, mut offset) = (base.clone(), *offset);
+        let mut reader = at;
+        while let Base::Register(register) = base
+            && let [definition] = self.writers[register as usize].as_slice()
+            && let Some((from, plus)) = self.sum(*definition)
+        {
+            if let Base::Register(from) = from {
+                // what the register was a sum of must be so still, here and where the next one reads it
+                let stale = |writer: &usize| {
+                    [reader, at].iter().any(|to| goes_around(self.flow, *writer, *to, &[*definition]))
+                };
+                if self.writers[from as usize].iter().any(stale) {
+                    break;
+                }
+            }
+            (base, offset, reader) = (from, offset.wrapping_add(plus), *definition);
+        }
+        Some((base, offset))
+    }
+
+    /// What an instruction adds a constant to, and the constant.
+    fn sum(&self, at: usize) -> Option<Place> {
+        let instruction = &self.function.instructions[at];
+        let integer = || bits(instruction).is_some_and(|bits| bits >= 32);
+        match (instruction.name(), &instruction.operands.as_slice()[1..]) {
+            _ if instruction.guard.is_some() => None,
+            ("mov", [Operand::Symbol(name, offset)]) => Some((Base::Symbol(name.clone()), *offset)),
+            ("mov", [Operand::Register(from)]) => Some((Base::Register(*from), 0)),
+            ("cvta", [Operand::Register(from)]) if instruction.has("global") => {
+                Some((Base::Register(*from), 0))
+            }
+            ("add", [Operand::Register(from), Operand::Integer(plus)]) if integer() => {
+                Some((Base::Register(*from), *plus as i64))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The paths from a load.
+struct Paths<'f> {
+    function: &'f Function,
+    load: usize,
+    /// Compare-and-swaps at its address.
+    swaps: Vec<usize>,
+    /// What the address is a sum of.
+    base: Base,
+}
+
+impl Paths<'_> {
+    /// Whether nothing depends on what the load reads.
+    fn decide_nothing(&self) -> bool {
+        let Operand::Register(d) = self.function.instructions[self.load].operands[0] else { return false };
+        let first = State { values: BTreeMap::from([(d, Value::Guess)]), phase: Phase::Open };
+        let mut seen = HashSet::new();
+        let mut pending = vec![(self.load + 1, first)];
+        while let Some((at, state)) = pending.pop() {
+            if state.phase == Phase::Open && state.values.is_empty() || !seen.insert((at, state.clone())) {
+                continue;
+            }
+            let Some(next) = self.step(at, state) else { return false };
+            pending.extend(next);
+            if seen.len() > MOST {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// What follows an instruction; none if something may depend on the guess.
+    fn step(&self, at: usize, mut state: State) -> Option<Vec<(usize, State)>> {
+        let is_open = state.phase == Phase::Open;
+        let Some(instruction) = self.function.instructions.get(at) else { return is_open.then(Vec::new) };
+        if instruction.name() == "bra" {
+            return self.branch(at, instruction, state);
+        }
+        let (writes, reads) = effects(instruction);
+        let guard = instruction.guard.map(|(guard, _)| guard);
+        if guard.is_some_and(|guard| state.depends(guard)) {
+            return None;
+        }
+        let mut next = vec![];
+        if guard.is_some() {
+            next.push((at + 1, state.clone()));
+        }
+        let depends = reads.iter().any(|id| state.depends(*id));
+        let mut value = None;
+        match instruction.name() {
+            "ret" | "exit" | "trap" => return is_open.then_some(next),
+            "brx" => return None,
+            _ if at == self.load => {
+                if depends || matches!(state.phase, Phase::Asked(_)) {
+                    return None;
+                }
+                state.leave();
+                value = Some(Value::Guess);
+            }
+            _ if self.swaps.contains(&at) => value = state.swap(at, instruction)?,
+            _ if is_pure(instruction) => value = self.computed(instruction, &reads, &state),
+            _ if depends => return None,
+            "ld" | "fence" | "membar" | "nanosleep" => {}
+            _ if !is_open => return None,
+            _ => {}
+        }
+        for id in &writes {
+            match value {
+                Some(value) => _ = state.values.insert(*id, value),
+                None => _ = state.values.remove(id),
+            }
+        }
+        if let Base::Register(base) = self.base
+            && writes.contains(&base)
+        {
+            // another address from here on
+            if !is_open {
+                return None;
+            }
+            state.leave();
+        }
+        next.push((at + 1, state));
+        Some(next)
+    }
+
+    fn branch(&self, at: usize, instruction: &Instruction, mut state: State) -> Option<Vec<(usize, State)>> {
+        let [Operand::Label(target)] = instruction.operands.as_slice() else { return None };
+        let Some((guard, negated)) = instruction.guard else { return Some(vec![(*target, state)]) };
+        match (state.values.get(&guard).copied(), state.phase) {
+            (Some(Value::Right(right)), Phase::Asked(swap)) => {
+                // where the guess was right, all that came of it is as if the load had been atomic
+                state.leave();
+                state.phase = Phase::Again(swap);
+                Some(vec![(if right != negated { at + 1 } else { *target }, state)])
+            }
+            _ if state.depends(guard) => None,
+            _ => Some(vec![(*target, state.clone()), (at + 1, state)]),
+        }
+    }
+
+    /// What a computation makes of the values of its operands.
+    fn computed(&self, instruction: &Instruction, reads: &[RegisterId], state: &State) -> Option<Value> {
+        let of = |id: &RegisterId| state.values.get(id).copied();
+        match (instruction.name(), instruction.operands.as_slice()) {
+            ("mov", [Operand::Register(d), Operand::Register(a)])
+                if width(self.function, *d) == width(self.function, *a) =>
+            {
+                return of(a);
+            }
+            ("setp", [Operand::Register(_), Operand::Register(a), Operand::Register(b)])
+                if (instruction.has("eq") || instruction.has("ne"))
+                    && !instruction.form.contains(".f")
+                    && bits(instruction) == Some(width(self.function, *a)) =>
+            {
+                if let (Some(Value::Guess), Some(Value::Found)) | (Some(Value::Found), Some(Value::Guess)) =
+                    (of(a), of(b))
+                {
+                    return Some(Value::Right(instruction.has("eq")));
+                }
+            }
+            _ => {}
+        }
+        match reads.iter().any(|id| of(id) == Some(Value::Wrong)) {
+            true => Some(Value::Wrong),
+            false => reads.iter().any(|id| state.depends(*id)).then_some(Value::Derived),
+        }
+    }
+}
+
+impl State {
+    /// Whether a register depends on the guess.
+    fn depends(&self, id: RegisterId) -> bool {
+        self.values.get(&id).is_some_and(|value| *value != Value::Found)
+    }
+
+    /// The guess is of no use any more.
+    fn leave(&mut self) {
+        self.values
+            .values_mut()
+            .filter(|value| **value != Value::Found)
+            .for_each(|value| *value = Value::Wrong);
+    }
+
+    /// What a compare-and-swap at the address returns.
+    fn swap(&mut self, at: usize, instruction: &Instruction) -> Option<Option<Value>> {
+        let [_, _, compare, new] = instruction.operands.as_slice() else { return None };
+        let of = |operand: &Operand| match operand {
+            Operand::Register(id) => self.values.get(id).copied(),
+            _ => None,
+        };
+        match (self.phase, of(compare), of(new)) {
+            (Phase::Asked(_), ..) | (_, _, Some(Value::Wrong | Value::Right(_))) => None,
+            (Phase::Again(due), ..) if due != at => None,
+            (_, Some(Value::Guess), _) => {
+                self.values.retain(|_, value| *value != Value::Found);
+                self.phase = Phase::Asked(at);
+                Some(Some(Value::Found))
+            }
+            (Phase::Again(_), Some(Value::Found), None | Some(Value::Found)) => {
+                self.values.retain(|_, value| *value != Value::Found);
+                self.phase = Phase::Open;
+                Some(None)
+            }
+            (Phase::Open, None, None) => Some(None),
+            _ => None,
+        }
+    }
+}
