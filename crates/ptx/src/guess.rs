@@ -6,8 +6,8 @@
 //!
 //! From the load on all paths are followed. It is such a guess if, on each of them, nothing but a computation uses it before a
 //! compare-and-swap at the same address compares with the guess itself; the path then branches on whether the guess was what was
-//! found; where it was not, the path leads back to the same compare-and-swap, which compares with what was found, before anything
-//! has an effect; and nothing later uses what came of the wrong guess.
+//! found; where it was not, the path leads to a compare-and-swap that compares with what was found, or with another guess, before
+//! anything has an effect; and nothing later uses what came of the wrong guess.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -26,6 +26,8 @@ enum Value {
     Found,
     /// A predicate, of this value if the guess is what was found.
     Right(bool),
+    /// A guess that is not what was found.
+    Missed,
     /// Came of a guess that was wrong.
     Wrong,
 }
@@ -35,10 +37,12 @@ enum Value {
 enum Phase {
     /// Memory was not compared yet, or the guess is no longer needed.
     Open,
-    /// This compare-and-swap has had the guess.
-    Asked(usize),
-    /// It was wrong: this compare-and-swap is due again.
-    Again(usize),
+    /// The guess has decided a branch: a compare-and-swap is due.
+    Bound,
+    /// A compare-and-swap has had the guess.
+    Asked,
+    /// It was wrong: another compare-and-swap is due.
+    Again,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -217,18 +221,21 @@ impl Paths<'_> {
             "ret" | "exit" | "trap" => return is_open.then_some(next),
             "brx" => return None,
             _ if at == self.load => {
-                if depends || matches!(state.phase, Phase::Asked(_)) {
+                if depends || matches!(state.phase, Phase::Asked | Phase::Bound) {
                     return None;
                 }
-                state.leave();
+                state.forget();
                 value = Some(Value::Guess);
             }
-            _ if self.swaps.contains(&at) => value = state.swap(at, instruction)?,
+            _ if self.swaps.contains(&at) => value = state.swap(instruction)?,
             _ if is_pure(instruction) => value = self.computed(instruction, &reads, &state),
             _ if depends => return None,
             "ld" | "fence" | "membar" | "nanosleep" => {}
             _ if !is_open => return None,
             _ => {}
+        }
+        if state.phase == Phase::Bound {
+            value = value.or(Some(Value::Derived));
         }
         for id in &writes {
             match value {
@@ -243,7 +250,7 @@ impl Paths<'_> {
             if !is_open {
                 return None;
             }
-            state.leave();
+            state.forget();
         }
         next.push((at + 1, state));
         Some(next)
@@ -252,12 +259,25 @@ impl Paths<'_> {
     fn branch(&self, at: usize, instruction: &Instruction, mut state: State) -> Option<Vec<(usize, State)>> {
         let [Operand::Label(target)] = instruction.operands.as_slice() else { return None };
         let Some((guard, negated)) = instruction.guard else { return Some(vec![(*target, state)]) };
+        // where a path goes if the guess was wrong
+        let wrong = |right: bool, state| (if right != negated { at + 1 } else { *target }, state);
         match (state.values.get(&guard).copied(), state.phase) {
-            (Some(Value::Right(right)), Phase::Asked(swap)) => {
+            (Some(Value::Right(right)), Phase::Asked) => {
                 // where the guess was right, all that came of it is as if the load had been atomic
-                state.leave();
-                state.phase = Phase::Again(swap);
-                Some(vec![(if right != negated { at + 1 } else { *target }, state)])
+                for value in state.values.values_mut() {
+                    match value {
+                        Value::Guess => *value = Value::Missed,
+                        Value::Derived => *value = Value::Wrong,
+                        _ => {}
+                    }
+                }
+                state.phase = Phase::Again;
+                Some(vec![wrong(right, state)])
+            }
+            (Some(Value::Right(right)), Phase::Again) => Some(vec![wrong(right, state)]),
+            (Some(Value::Guess | Value::Derived), Phase::Open | Phase::Bound) => {
+                state.phase = Phase::Bound;
+                Some(vec![(*target, state.clone()), (at + 1, state)])
             }
             _ if state.depends(guard) => None,
             _ => Some(vec![(*target, state.clone()), (at + 1, state)]),
@@ -278,15 +298,15 @@ impl Paths<'_> {
                     && !instruction.form.contains(".f")
                     && bits(instruction) == Some(width(self.function, *a)) =>
             {
-                if let (Some(Value::Guess), Some(Value::Found)) | (Some(Value::Found), Some(Value::Guess)) =
-                    (of(a), of(b))
+                if let (Some(Value::Guess | Value::Missed), Some(Value::Found))
+                | (Some(Value::Found), Some(Value::Guess | Value::Missed)) = (of(a), of(b))
                 {
                     return Some(Value::Right(instruction.has("eq")));
                 }
             }
             _ => {}
         }
-        match reads.iter().any(|id| of(id) == Some(Value::Wrong)) {
+        match reads.iter().any(|id| matches!(of(id), Some(Value::Wrong | Value::Missed))) {
             true => Some(Value::Wrong),
             false => reads.iter().any(|id| state.depends(*id)).then_some(Value::Derived),
         }
@@ -300,30 +320,27 @@ impl State {
     }
 
     /// The guess is of no use any more.
-    fn leave(&mut self) {
-        self.values
-            .values_mut()
-            .filter(|value| **value != Value::Found)
-            .for_each(|value| *value = Value::Wrong);
+    fn forget(&mut self) {
+        self.values.retain(|_, value| *value != Value::Found);
+        self.values.values_mut().for_each(|value| *value = Value::Wrong);
     }
 
     /// What a compare-and-swap at the address returns.
-    fn swap(&mut self, at: usize, instruction: &Instruction) -> Option<Option<Value>> {
+    fn swap(&mut self, instruction: &Instruction) -> Option<Option<Value>> {
         let [_, _, compare, new] = instruction.operands.as_slice() else { return None };
         let of = |operand: &Operand| match operand {
             Operand::Register(id) => self.values.get(id).copied(),
             _ => None,
         };
         match (self.phase, of(compare), of(new)) {
-            (Phase::Asked(_), ..) | (_, _, Some(Value::Wrong | Value::Right(_))) => None,
-            (Phase::Again(due), ..) if due != at => None,
+            (Phase::Asked, ..) | (_, _, Some(Value::Missed | Value::Wrong | Value::Right(_))) => None,
             (_, Some(Value::Guess), _) => {
                 self.values.retain(|_, value| *value != Value::Found);
-                self.phase = Phase::Asked(at);
+                self.phase = Phase::Asked;
                 Some(Some(Value::Found))
             }
-            (Phase::Again(_), Some(Value::Found), None | Some(Value::Found)) => {
-                self.values.retain(|_, value| *value != Value::Found);
+            (Phase::Again, Some(Value::Found), None | Some(Value::Found)) => {
+                self.forget();
                 self.phase = Phase::Open;
                 Some(None)
             }

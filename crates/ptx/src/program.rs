@@ -148,6 +148,8 @@ pub(crate) struct Atomic {
     pub(crate) d: Box<[Slot]>,
     pub(crate) b: Box<[Slot]>,
     pub(crate) c: Slot,
+    /// Whether anything reads its result.
+    pub(crate) observes: bool,
 }
 
 /// A multiplication of matrices by a warp.

@@ -3,7 +3,7 @@
 pub(crate) mod form;
 mod nest;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use bitmma_engine::catalogue::Architecture;
 
@@ -74,6 +74,12 @@ pub(crate) fn kernel(
         }
     }
     let effects: Vec<_> = function.instructions.iter().map(effects_of).collect();
+    let read: HashSet<_> = effects.iter().flat_map(|one| one.reads.iter().copied()).collect();
+    for (step, effects) in steps.iter_mut().zip(&effects) {
+        if let Op::Atomic(atomic) = &mut step.op {
+            atomic.observes = effects.writes.iter().any(|id| read.contains(id));
+        }
+    }
     let traced = effects.iter().map(|one| decoder.traced(one)).collect();
     let sources = function.instructions.iter().map(|one| (one.line, one.source)).collect();
     let accumulators = nest::find(&mut steps, &flow);

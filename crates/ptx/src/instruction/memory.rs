@@ -162,7 +162,18 @@ impl Decoder<'_> {
         let c = c.map_or(Ok(Slot::Sink), |c| self.any(c, kind, at))?;
         let address = self.address(address, at)?;
         self.ordered |= matches!(region, Region::Global | Region::Generic);
-        Ok(Op::Atomic(Box::new(Atomic { region, op, kind, no_flush, order, address, d, b, c })))
+        Ok(Op::Atomic(Box::new(Atomic {
+            region,
+            op,
+            kind,
+            no_flush,
+            order,
+            address,
+            d,
+            b,
+            c,
+            observes: false,
+        })))
     }
 
     fn copy(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {

@@ -278,7 +278,7 @@ impl Warp {
 
     /// Lane by lane, from the lowest on.
     pub(super) fn atomic(&mut self, atomic: &Atomic, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
-        let Atomic { region, op, kind, no_flush, order, address, ref d, ref b, c } = *atomic;
+        let Atomic { region, op, kind, no_flush, order, address, ref d, ref b, c, observes } = *atomic;
         let addresses = self.registers.addresses(address);
         let bytes = (kind.bits() / 8) as u8;
         for lane in each(mask) {
@@ -295,7 +295,7 @@ impl Warp {
                     Region::Shared => {
                         let at = block.shared.checked(at, size, "changes").map_err(fault)? + step as usize;
                         let flag = (self.number, SHARED_WINDOW + at as u64);
-                        let follows = block.clocks.acquire(flag, order, true, None);
+                        let follows = block.clocks.acquire(flag, order, observes, None) || observes;
                         let by = block.clocks.by(self.number);
                         let race = |race: Race| Fault::new(lane, race);
                         // its write leaves a mark
@@ -315,11 +315,12 @@ impl Warp {
                         let launch = block.launch;
                         let (memory, offset) = launch.global.checked(at, size, "changes").map_err(fault)?;
                         let flags = Some(&launch.global.flags);
-                        let follows = block.clocks.acquire((self.number, at + step), order, true, flags);
+                        let flag = (self.number, at + step);
+                        let follows = block.clocks.acquire(flag, order, observes, flags) || observes;
                         let reach = Reach::StrongWrite { in_block: order.in_block, follows };
                         let lanes = (1 << lane, |_| offset + step, bytes);
                         self.note_global(memory, reach, lanes, |_| false, block)?;
-                        block.clocks.release((self.number, at + step), order, true, flags);
+                        block.clocks.release(flag, order, true, flags);
                         let old = memory.load(offset + step, bytes);
                         let new = apply(old);
                         memory.store(offset + step, bytes, new);

@@ -309,19 +309,20 @@ impl Clocks {
         self.advance(warp);
     }
 
-    /// A strong read at an address. An atomic operation acquires what it reads, as it does on every GPU, where what depends on it
-    /// comes after it; another read does with `.acquire`, or at the next fence. Whether something was released there.
+    /// A strong read at an address. An atomic operation whose result is used (`observes`) acquires what it reads, as it does on every
+    /// GPU, where what depends on it comes after it; another read does with `.acquire`, or at the next fence. Whether something was
+    /// released there.
     pub(super) fn acquire(
         &mut self,
         (warp, at): (usize, u64),
         order: Order,
-        changes: bool,
+        observes: bool,
         flags: Option<&Flags>,
     ) -> bool {
         let mut all = self.flags.get(&at).cloned();
         join_any(&mut all, flags.filter(|_| !order.in_block).and_then(|flags| flags.get(at)).as_ref());
         let Some(known) = all else { return false };
-        if order.acquire || changes {
+        if order.acquire || observes {
             self.learn(warp, &known);
         } else {
             join_any(&mut self.warps[warp].passed.read, Some(&known));

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use super::clocks::{Agent, By, Kind};
 use super::fault::{Race, Where};
 use super::flags::Flags;
-use super::shadow::{Check, Shadow};
+use super::shadow::{Check, STRONG, Shadow};
 use crate::decode::{FIRST_STATIC, REGION_BITS};
 use crate::error::{Error, Thread};
 use crate::lanes::{LANES, WideLanes, each};
@@ -174,7 +174,7 @@ pub(super) enum Access {
     },
     StrongWrite {
         in_block: bool,
-        /// Whether it has read what others released there: it comes after their strong writes to that address.
+        /// Whether it has seen what it changes: it comes after the strong writes that it has met there.
         follows: bool,
     },
 }
@@ -223,7 +223,6 @@ impl Global {
         }
         let (mask, offset, bytes) = lanes;
         use Kind::{Read, Strong, StrongInBlock, StrongRead, StrongReadInBlock, Write};
-        const STRONG: &[Kind] = &[Strong, StrongInBlock];
         let weak = |all, leaves| Check { all, foreign: &[], leaves, follows: false };
         let check = |lane: usize| -> Check {
             match access {
@@ -252,12 +251,12 @@ impl Global {
                 },
             }
         };
-        let found = |lane: usize, kind: Kind, agent: Agent| {
+        let found = |lane: usize, (kind, agent): (Kind, Agent), is_seen: bool| {
             if access == Access::Write && kind == Kind::Write && same(lane) {
                 return Ok(());
             }
             let race = race(memory, access, (offset(lane), bytes), (kind, agent), by);
-            if !reads && kind == Kind::Read && agent.0 == by.clocks.block {
+            if (is_seen || !reads && kind == Kind::Read) && agent.0 == by.clocks.block {
                 if let Ok(mut doubt) = self.doubt.lock() {
                     doubt.get_or_insert_with(|| (place(lane), race));
                 }

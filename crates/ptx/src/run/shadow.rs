@@ -21,6 +21,8 @@ struct Piece {
     last: [Box<[u64]>; KINDS],
     /// Earlier ones that still matter.
     more: HashMap<usize, Vec<(Kind, Touch)>>,
+    /// Strong reads that have seen the last strong write to a word: what comes after one of them comes after such writes.
+    seen: HashMap<usize, Vec<Touch>>,
 }
 
 /// An access to some bytes of a word.
@@ -30,6 +32,9 @@ struct Touch {
     agent: Agent,
     bytes: u8,
 }
+
+/// Strong writes.
+pub(super) const STRONG: &[Kind] = &[Kind::Strong, Kind::StrongInBlock];
 
 /// What an access meets and leaves.
 #[derive(Clone, Copy)]
@@ -90,7 +95,7 @@ impl Shadow {
         by: By<'_>,
         orders_blocks: bool,
         check: impl Fn(usize) -> Check,
-        mut found: impl FnMut(usize, Kind, Agent) -> Result<(), E>,
+        mut found: impl FnMut(usize, (Kind, Agent), bool) -> Result<(), E>,
     ) -> Result<(), E> {
         let (mask, offset, bytes) = lanes;
         let now = by.now;
@@ -116,21 +121,77 @@ impl Shadow {
             for word in words.clone() {
                 other = other.or_else(|| piece.racer(word, &check, new, by));
             }
-            if let Some((kind, agent)) = other {
-                found(lane, kind, agent)?;
+            if let Some((other, is_seen)) = other {
+                found(lane, other, is_seen)?;
             }
-            words.for_each(|word| piece.touch(word, (check.leaves, check.follows), new, by, orders_blocks));
+            words.for_each(|word| {
+                let follows = piece.see(word, &check, new, by);
+                piece.touch(word, (check.leaves, follows), new, by, orders_blocks);
+            });
         }
         Ok(())
     }
 }
 
 impl Piece {
-    /// The first access of some kinds that is not ordered before a new one.
+    /// The first access that a new one races with, and whether it is a write of the own block that a strong read has seen by
+    /// chance: of warps in another order it might not have.
     #[inline(always)]
-    fn racer(&self, word: usize, check: &Check, new: Touch, by: By<'_>) -> Option<(Kind, Agent)> {
+    fn racer(&self, word: usize, check: &Check, new: Touch, by: By<'_>) -> Option<((Kind, Agent), bool)> {
+        let found = self.unordered::<true>(word, check, new, by)?;
+        // of strong accesses only scopes race
+        let is_weak = check.foreign.is_empty();
+        if is_weak && STRONG.contains(&found.0) && self.has_seen(word, new, by) {
+            let other = self.unordered::<false>(word, check, new, by).map(|other| (other, false));
+            return other.or_else(|| (found.1.0 == new.agent.0).then_some((found, true)));
+        }
+        Some((found, false))
+    }
+
+    /// Whether a strong read that has seen the last strong write to a word is ordered before a new access.
+    #[cold]
+    fn has_seen(&self, word: usize, new: Touch, by: By<'_>) -> bool {
+        let reads = self.seen.get(&word).into_iter().flatten();
+        reads.into_iter().any(|read| new.bytes & !read.bytes == 0 && read.is_known(by))
+    }
+
+    /// Notes what an access has seen, or that what others have seen is no longer the last write. Whether it comes after all earlier
+    /// strong writes.
+    #[inline(always)]
+    fn see(&mut self, word: usize, check: &Check, new: Touch, by: By<'_>) -> bool {
+        match check.leaves {
+            Kind::Read => false,
+            Kind::StrongRead | Kind::StrongReadInBlock => {
+                let writes = Check { all: STRONG, foreign: &[], ..*check };
+                if self.unordered::<true>(word, &writes, new, by).is_some() {
+                    let reads = self.seen.entry(word).or_default();
+                    reads.retain(|read| read.agent != new.agent);
+                    reads.truncate(MOST_BLOCKS);
+                    reads.push(new);
+                }
+                false
+            }
+            _ if self.seen.is_empty() => check.follows,
+            _ => {
+                let follows = check.follows || self.has_seen(word, new, by);
+                self.seen.remove(&word);
+                follows
+            }
+        }
+    }
+
+    /// The first access of some kinds that is not ordered before a new one; `STRONGLY`: strong writes too.
+    #[inline(always)]
+    fn unordered<const STRONGLY: bool>(
+        &self,
+        word: usize,
+        check: &Check,
+        new: Touch,
+        by: By<'_>,
+    ) -> Option<(Kind, Agent)> {
+        let counts = |kind: &Kind| STRONGLY || !STRONG.contains(kind);
         for (kinds, of_all) in [(check.all, true), (check.foreign, false)] {
-            for kind in kinds {
+            for kind in kinds.iter().filter(|kind| counts(kind)) {
                 let bits = self.last[*kind as usize].get(word).copied().unwrap_or(0);
                 if bits & u64::from(new.bytes) != 0 {
                     let old = Touch::unpack(bits);
@@ -147,7 +208,7 @@ impl Piece {
         let races = |(kind, old): &&(Kind, Touch)| {
             let meets =
                 check.all.contains(kind) || check.foreign.contains(kind) && old.agent.0 != new.agent.0;
-            meets && old.bytes & new.bytes != 0 && !old.is_known(by)
+            meets && counts(kind) && old.bytes & new.bytes != 0 && !old.is_known(by)
         };
         others.find(races).map(|(kind, old)| (*kind, old.agent))
     }

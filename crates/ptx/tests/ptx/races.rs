@@ -461,6 +461,26 @@ const CORRECT: &[Correct] = &[
         &[(0, 8128), (127, 8128)],
     ),
     (
+        "all threads fence before a barrier, and one of them counts after it",
+        4,
+        64,
+        "mad.lo.u32 %r10, %r2, 64, %r1; mul.wide.u32 %d4, %r10, 4; add.s64 %d4, %d4, %d1; st.global.b32 [%d4+4096], %r10; membar.gl; bar.sync 0;
+         setp.ne.u32 %p1, %r1, 0; @%p1 bra met; atom.global.add.u32 %r11, [%d1], 1; st.shared.b32 [%r7], %r11;
+         met: bar.sync 0; ld.shared.b32 %r12, [%r7]; setp.ne.u32 %p2, %r12, 3; @%p2 bra end; ld.global.b32 %r13, [%d2+4096]; ld.global.b32 %r14, [%d2+4864];
+         add.u32 %r13, %r13, %r14; st.global.b32 [%d2+8192], %r13; end:",
+        &[(2048, 192), (2048 + 63, 192 + 126), (0, 4)],
+    ),
+    (
+        "a flag that another warp sets back by a plain store, after one that has seen it",
+        2,
+        64,
+        "setp.eq.u32 %p1, %r2, 1; @%p1 bra produce; setp.ne.u32 %p2, %r1, 0; @%p2 bra met;
+         wait: ld.volatile.global.b32 %r10, [%d1]; setp.ne.u32 %p3, %r10, 9; @%p3 bra wait;
+         met: bar.sync 0; setp.ne.u32 %p4, %r1, 40; @%p4 bra end; ld.global.b32 %r11, [%d1]; st.global.b32 [%d1], %r9; bra end;
+         produce: mov.u32 %r12, 9; setp.eq.u32 %p2, %r1, 0; @%p2 st.volatile.global.b32 [%d1], %r12; end:",
+        &[(0, 1)],
+    ),
+    (
         "a flag that is set back by a plain store, behind a barrier of the grid",
         4,
         32,
@@ -915,6 +935,38 @@ const RACES: &[Wrong] = &[
         &[
             "line 11: writes shared memory at 0x0, which warp 0 reads",
             "the other access is line 10, block (0, 0, 0), thread (0, 0, 0)",
+        ],
+    ),
+    (
+        "a flag that another warp sets back by a plain store, without a barrier",
+        2,
+        64,
+        "setp.eq.u32 %p1, %r2, 1; @%p1 bra produce; setp.eq.u32 %p4, %r1, 40; @%p4 bra reset; setp.ne.u32 %p2, %r1, 0; @%p2 bra end;\n\
+         wait: ld.volatile.global.b32 %r10, [%d1]; setp.ne.u32 %p3, %r10, 9; @%p3 bra wait; bra end;\n\
+         produce: mov.u32 %r12, 9; setp.eq.u32 %p2, %r1, 0; @%p2 st.volatile.global.b32 [%d1], %r12; bra end;\n\
+         reset: st.global.b32 [%d1], %r9; end:",
+        &["bytes 0 to 3 of argument 0, which", "the other access is line 1"],
+    ),
+    (
+        "a flag that another block overwrites after it was seen",
+        3,
+        32,
+        "setp.ne.u32 %p4, %r1, 0; @%p4 bra end; setp.eq.u32 %p1, %r2, 1; @%p1 bra produce; mov.u32 %r12, 10;\n\
+         wait: ld.volatile.global.b32 %r10, [%d1]; setp.lt.u32 %p3, %r10, 9; @%p3 bra wait; setp.eq.u32 %p2, %r2, 2; @%p2 bra again;\n\
+         then: ld.volatile.global.b32 %r10, [%d1+4]; setp.lt.u32 %p3, %r10, 9; @%p3 bra then; st.global.b32 [%d1], %r9; bra end;\n\
+         produce: mov.u32 %r12, 9; st.volatile.global.b32 [%d1], %r12; bra end;\n\
+         again: st.volatile.global.b32 [%d1], %r12; st.volatile.global.b32 [%d1+4], %r12; end:",
+        &["line 11: writes bytes 0 to 3 of argument 0", "the other access is line 13"],
+    ),
+    (
+        "an addition whose result nobody uses orders nothing",
+        2,
+        32,
+        "setp.eq.u32 %p1, %r2, 1; @%p1 bra other; st.global.b32 [%d1+4096], %r9; membar.gl; red.global.add.u32 [%d1], 1; bra end;\n\
+         other: atom.global.add.u32 %r11, [%d1], 1; ld.global.b32 %r10, [%d1+4096]; end:",
+        &[
+            "line 10: reads bytes 4096 to 4099 of argument 0, which block number 0",
+            "the other access is line 9",
         ],
     ),
 ];
