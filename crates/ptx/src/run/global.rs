@@ -226,9 +226,11 @@ impl Global {
         let weak = |all, leaves| Check { all, foreign: &[], leaves, follows: false };
         let check = |lane: usize| -> Check {
             match access {
+                Access::Read if !self.orders_blocks => weak(&[Write], Read),
                 Access::Read => weak(&[Write, Strong, StrongInBlock], Read),
                 // what changes nothing races with what others change, as a read does
                 Access::Write if memory.is_watched && same(lane) => weak(STRONG, Read),
+                Access::Write if !self.orders_blocks => weak(&[Write, Read], Write),
                 Access::Write => {
                     weak(&[Write, Read, Strong, StrongInBlock, StrongRead, StrongReadInBlock], Write)
                 }
