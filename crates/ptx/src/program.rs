@@ -408,7 +408,8 @@ pub(crate) enum Op {
     OfNest(Box<Mma>),
     Wgmma(Box<Wgmma>),
 
-    /// `spins`: it goes back in a loop that looks at what other threads may change.
+    /// `reconverge`: where lanes that it parts meet again, `u32::MAX` if nowhere. `spins`: it goes back in a loop that looks at what
+    /// other threads may change.
     Branch {
         target: u32,
         reconverge: u32,
@@ -416,11 +417,12 @@ pub(crate) enum Op {
     },
     Exit,
     Trap,
-    /// `arrive`: goes on at once. `reduce`: a result over all threads.
+    /// `arrive`: goes on at once. `aligned`: all lanes of a warp must be at this instruction. `reduce`: a result over all threads.
     Barrier {
         id: Word,
         count: Option<Word>,
         arrive: bool,
+        aligned: bool,
         reduce: Option<Box<Reduction>>,
     },
     /// `membar`, `fence`: makes a strong access before or after it acquire or release.
@@ -553,6 +555,22 @@ impl Op {
             | Op::Wgmma(_) => Some(Members::All),
             _ => None,
         }
+    }
+
+    /// Whether it does nothing but write registers.
+    pub(crate) fn only_writes_registers(&self) -> bool {
+        self.members().is_none()
+            && !matches!(
+                self,
+                Op::Branch { .. }
+                    | Op::Exit
+                    | Op::Trap
+                    | Op::Barrier { .. }
+                    | Op::Load(_)
+                    | Op::Store(_)
+                    | Op::Atomic(_)
+                    | Op::CopyAsync { .. }
+            )
     }
 
     /// Whether it looks at memory that other threads may change meanwhile.

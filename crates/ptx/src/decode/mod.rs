@@ -66,11 +66,13 @@ pub(crate) fn kernel(
         }
     }
     for index in 0..steps.len() {
-        let Op::Branch { target, .. } = steps[index].op else { continue };
+        let Op::Branch { target, reconverge: join, .. } = steps[index].op else { continue };
         let mut turn = steps.get(target as usize..=index).into_iter().flatten();
         let watches = turn.any(|step| step.op.watches());
-        if let Op::Branch { spins, .. } = &mut steps[index].op {
+        let nowhere = only_ends(&steps, join as usize);
+        if let Op::Branch { spins, reconverge, .. } = &mut steps[index].op {
             *spins = watches;
+            *reconverge = if nowhere { u32::MAX } else { join };
         }
     }
     let effects: Vec<_> = function.instructions.iter().map(effects_of).collect();
@@ -95,6 +97,22 @@ pub(crate) fn kernel(
     kernel.forms = forms;
     (kernel.traced, kernel.sources, kernel.effects) = (traced, sources, effects);
     Ok(kernel)
+}
+
+/// Whether lanes do nothing more from a step on than to end. They do not wait for others there: ptxas makes an exit of a branch to
+/// `ret`, and barriers do not wait for lanes that have ended.
+fn only_ends(steps: &[Step], mut at: usize) -> bool {
+    // as many steps as there are, unless it is an endless loop
+    for _ in steps {
+        let Some(step) = steps.get(at) else { return true };
+        match step.op {
+            Op::Exit if step.guard.is_none() => return true,
+            Op::Branch { target, .. } if step.guard.is_none() => at = target as usize,
+            _ if step.op.only_writes_registers() => at += 1,
+            _ => return false,
+        }
+    }
+    at >= steps.len()
 }
 
 fn effects_of(instruction: &Instruction) -> Effects {

@@ -134,7 +134,8 @@ impl Shuffle {
 impl Decoder<'_> {
     fn barrier(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
         form.check(|_, words| wrong_barrier(words, at))?;
-        form.drop_if(|word| matches!(word, "cta" | "aligned"));
+        form.drop_if(|word| word == "cta");
+        let aligned = form.flag("aligned") || form.name == "bar";
         if form.flag("cluster") {
             // clusters have one block; its warps need no barrier to agree with themselves
             form.drop_if(|word| matches!(word, "arrive" | "wait" | "acquire" | "release" | "relaxed"));
@@ -160,7 +161,7 @@ impl Decoder<'_> {
             };
             let reduction = Reduction { f, d, p, a: self.condition(a, at)? };
             let (id, count) = (self.word(id, at)?, count.map(|count| self.word(count, at)).transpose()?);
-            return Ok(Op::Barrier { id, count, arrive: false, reduce: Some(Box::new(reduction)) });
+            return Ok(Op::Barrier { id, count, arrive: false, aligned, reduce: Some(Box::new(reduction)) });
         }
         let arrive = form.one_of(&[("sync", false), ("arrive", true)]).ok_or_else(|| form.unsupported())?;
         let (id, count) = match at.operands.as_slice() {
@@ -170,7 +171,7 @@ impl Decoder<'_> {
             _ => return Err(form.unsupported()),
         };
         let (id, count) = (self.word(id, at)?, count.map(|count| self.word(count, at)).transpose()?);
-        Ok(Op::Barrier { id, count, arrive, reduce: None })
+        Ok(Op::Barrier { id, count, arrive, aligned, reduce: None })
     }
 
     fn shuffle(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {

@@ -7,6 +7,7 @@ use super::shared::Shared;
 use super::undefined::Bytes;
 use super::warp::{State, Warp};
 use crate::error::Error;
+use crate::instruction::warp::Reduction;
 use crate::lanes::LANES;
 use crate::matrix::WARPGROUP;
 use crate::program::{Logic, Op};
@@ -212,32 +213,30 @@ impl<'l> Block<'l> {
 
     /// The result of `bar.red`.
     fn reduce(&self, waiting: &[usize], warps: &mut [Warp]) {
-        let reduction = |warp: &Warp| match warp.state {
-            State::Waiting { at, .. } => match &self.launch.kernel.steps[at].op {
-                Op::Barrier { reduce: Some(reduce), .. } => Some(reduce.clone()),
-                _ => None,
-            },
-            _ => None,
-        };
-        let mut all: Vec<(u32, u32)> = vec![];
+        let steps = &self.launch.kernel.steps;
+        // warps, their reductions, and the lanes at each
+        let mut places = vec![];
         for warp in waiting {
-            if let Some(reduce) = reduction(&warps[*warp]) {
-                let lanes = warps[*warp].lanes & !warps[*warp].groups.exited;
-                all.push((warps[*warp].registers.condition(reduce.a) & lanes, lanes));
+            for (at, lanes) in &warps[*warp].at_barrier {
+                if let Op::Barrier { reduce: Some(reduce), .. } = &steps[*at].op {
+                    places.push((*warp, &**reduce, *lanes));
+                }
             }
         }
-        for warp in waiting {
-            let Some(reduce) = reduction(&warps[*warp]) else { continue };
+        let bits = |(warp, reduce, lanes): &(usize, &Reduction, u32)| {
+            (warps[*warp].registers.condition(reduce.a) & lanes, *lanes)
+        };
+        let all: Vec<(u32, u32)> = places.iter().map(bits).collect();
+        for (warp, reduce, lanes) in places {
             let value = match reduce.f {
                 None => all.iter().map(|(bits, _)| bits.count_ones()).sum(),
                 Some(Logic::And) => u32::from(all.iter().all(|(bits, lanes)| bits == lanes)),
                 Some(_) => u32::from(all.iter().any(|(bits, _)| *bits != 0)),
             };
-            let warp = &mut warps[*warp];
-            let mask = warp.lanes;
-            warp.registers.set_any(reduce.d, mask, &[value.into(); LANES]);
+            let registers = &mut warps[warp].registers;
+            registers.set_any(reduce.d, lanes, &[value.into(); LANES]);
             if let Some(p) = reduce.p {
-                warp.registers.set_predicate(p, mask, if value != 0 { u32::MAX } else { 0 });
+                registers.set_predicate(p, lanes, if value != 0 { u32::MAX } else { 0 });
             }
         }
     }

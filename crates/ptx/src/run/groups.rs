@@ -2,7 +2,7 @@
 //!
 //! Lanes that a branch parts meet again where all of its paths do. Until then one group of them runs and the others wait. No lane
 //! can keep the others from going on for ever: a group that spins on what another lane is to change lets that lane go first, even
-//! if it has to leave the others behind, and a `bar.warp.sync` is reached by lanes at several places.
+//! if it has to leave the others behind, and a `bar.warp.sync` or `barrier.sync` is reached by lanes at several places.
 
 /// Lanes that are at one instruction.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +30,8 @@ pub(super) enum Rendezvous {
     Anywhere,
     /// The same instruction, as `shfl.sync` does.
     Here,
+    /// Any instruction that names this barrier of the block and number of threads, as `barrier.sync` does.
+    Barrier { id: u32, count: Option<u32>, arrive: bool },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +39,20 @@ struct Waiting {
     group: Group,
     members: u32,
     kind: Rendezvous,
+}
+
+impl Waiting {
+    /// Whether another group waits for the same.
+    fn meets(&self, other: &Waiting) -> bool {
+        other.kind == self.kind
+            && other.members == self.members
+            && (other.group.at == self.group.at || self.kind != Rendezvous::Here)
+    }
+
+    /// Where it goes on.
+    fn after(&self) -> Group {
+        Group { at: self.group.at + 1, ..self.group }
+    }
 }
 
 /// All groups of a warp.
@@ -203,7 +219,7 @@ impl Groups {
         let groups = self.waiting.iter().map(|waiting| &waiting.group).fold(groups, elsewhere);
         let at_joins = self.joins.iter().fold(0, |lanes, join| lanes | join.arrived);
         // those at a join have passed this instruction
-        let can_come = if kind == Rendezvous::Anywhere { groups | at_joins } else { groups };
+        let can_come = if kind == Rendezvous::Here { groups } else { groups | at_joins };
         if missing == 0 || missing & !can_come != 0 {
             return false;
         }
@@ -219,38 +235,101 @@ impl Groups {
             return false;
         }
         for first in 0..self.waiting.len() {
-            let Waiting { group, members, kind } = self.waiting[first];
-            let same = |other: &Waiting| {
-                other.kind == kind
-                    && other.members == members
-                    && (kind == Rendezvous::Anywhere
-                        || other.group.at == group.at && other.group.join == group.join)
-            };
-            let here = self.waiting.iter().filter(|other| same(other));
-            let here = here.fold(0, |lanes, other| lanes | other.group.active);
-            if members & !here & !self.exited != 0 {
+            let waiting = self.waiting[first];
+            let here = self.together(waiting);
+            if waiting.members & !here & !self.exited != 0 {
                 continue;
             }
-            let (met, rest) = self.waiting.iter().partition::<Vec<_>, _>(|other| same(other));
-            self.waiting = rest;
-            match kind {
-                Rendezvous::Here => self.go(Group { active: here, ..group }),
+            let group = waiting.group;
+            match waiting.kind {
+                Rendezvous::Here => {
+                    let met: Vec<_> = self.waiting.extract_if(.., |other| waiting.meets(other)).collect();
+                    let met = met.iter().map(|waiting| waiting.group);
+                    met.reduce(|one, other| self.unite(one, other)).into_iter().for_each(|all| self.go(all));
+                }
                 Rendezvous::Anywhere => {
-                    let after = |waiting: &Waiting| Group { at: waiting.group.at + 1, ..waiting.group };
-                    self.others.extend(met.iter().rev().map(after));
+                    let met: Vec<_> = self.waiting.extract_if(.., |other| waiting.meets(other)).collect();
+                    self.others.extend(met.iter().rev().map(Waiting::after));
                     return self.others.pop().map(|group| self.go(group)).is_some();
+                }
+                // it comes again, and brings those that wait
+                Rendezvous::Barrier { .. } => {
+                    self.waiting.remove(first);
+                    self.go(group);
                 }
             }
             return true;
         }
-        let anywhere = self.waiting.iter().any(|waiting| waiting.kind == Rendezvous::Anywhere);
-        anywhere && self.give_up_a_join()
+        let elsewhere = self.waiting.iter().any(|waiting| waiting.kind != Rendezvous::Here);
+        elsewhere && self.give_up_a_join()
     }
 
-    /// A group that waits for lanes that do not come: its instruction, its lanes, and one that is missing.
+    /// Groups that are at one instruction become one, which waits where both are to meet others.
+    fn unite(&mut self, one: Group, other: Group) -> Group {
+        let active = one.active | other.active;
+        if one.join == other.join {
+            return Group { active, ..one };
+        }
+        let [ours, theirs] = [one, other].map(|group| self.joins_of(group.join));
+        let outer = ours.iter().rev().zip(theirs.iter().rev());
+        let shared = outer.take_while(|(a, b)| self.joins[**a].at == self.joins[**b].at).count();
+        let (inner, ours) = ours.split_at(ours.len() - shared);
+        let (others, theirs) = theirs.split_at(theirs.len() - shared);
+        // who waits where only one of them was to come waits no longer for it
+        inner.iter().chain(others).for_each(|join| self.joins[*join].members &= !active);
+        for (to, from) in ours.iter().zip(theirs).filter(|(to, from)| to != from) {
+            let Join { members, arrived, .. } = self.joins[*from];
+            (self.joins[*from].members, self.joins[*from].arrived) = (0, 0);
+            self.joins[*to].members |= members;
+            self.joins[*to].arrived |= arrived;
+            let groups =
+                self.others.iter_mut().chain(self.waiting.iter_mut().map(|waiting| &mut waiting.group));
+            let used =
+                groups.map(|group| &mut group.join).chain(self.joins.iter_mut().map(|join| &mut join.parent));
+            used.filter(|join| **join == Some(*from)).for_each(|join| *join = Some(*to));
+        }
+        Group { active, join: ours.first().copied(), ..one }
+    }
+
+    /// A join and those after it.
+    fn joins_of(&self, join: Option<usize>) -> Vec<usize> {
+        std::iter::successors(join, |join| self.joins[*join].parent).collect()
+    }
+
+    /// The lanes that wait for the same as a group does.
+    fn together(&self, waiting: Waiting) -> u32 {
+        let here = self.waiting.iter().filter(|other| waiting.meets(other));
+        here.fold(0, |lanes, other| lanes | other.group.active)
+    }
+
+    /// The lanes that wait at such a barrier of the block.
+    pub(super) fn at_barrier(&self, kind: Rendezvous) -> u32 {
+        let here = self.waiting.iter().filter(|waiting| waiting.kind == kind);
+        here.fold(0, |lanes, waiting| lanes | waiting.group.active)
+    }
+
+    /// Lanes that wait at such a barrier of the block are to go on with those that run; where they waited is added to a list.
+    pub(super) fn pass_barrier(&mut self, kind: Rendezvous, places: &mut Vec<(usize, u32)>) {
+        for waiting in self.waiting.extract_if(.., |waiting| waiting.kind == kind) {
+            places.push((waiting.group.at, waiting.group.active));
+            self.others.push(waiting.after());
+        }
+    }
+
+    /// Lanes of the group that runs stay here, and the others go on independently.
+    pub(super) fn split(&mut self, stay: u32) {
+        let rest = Group { at: self.at + 1, active: self.active & !stay, join: self.join };
+        if rest.active != 0 {
+            self.others.push(rest);
+            self.active = stay;
+        }
+    }
+
+    /// A group that waits for lanes that do not come: its instruction, the lanes that wait with it, and one that is missing.
     pub(super) fn stuck(&self) -> Option<(usize, u32, u32)> {
-        let Waiting { group, members, .. } = self.waiting.first()?;
-        let missing = members & !group.active & !self.exited;
-        Some((group.at, group.active, missing.trailing_zeros()))
+        let waiting = *self.waiting.first()?;
+        let here = self.together(waiting);
+        let missing = waiting.members & !here & !self.exited;
+        Some((waiting.group.at, here, missing.trailing_zeros()))
     }
 }

@@ -13,7 +13,7 @@ use crate::instruction::warp::{agreeing, shuffled};
 use crate::instruction::{compare, convert, special};
 use crate::lanes::{LANES, Lanes, Registers, each, map1, map2};
 use crate::program::{
-    AccumulatorSet, FALSE, Kernel, Members, Op, Preset, Region, Slot, TRUE, accumulator_bit,
+    AccumulatorSet, FALSE, Kernel, Members, Op, Preset, Region, Slot, TRUE, Word, accumulator_bit,
 };
 
 /// Why a warp stopped.
@@ -58,11 +58,22 @@ pub(crate) struct Warp {
     pub(super) spin: Spin,
     /// Whether the others have come as far as the write that is next.
     has_let_others: bool,
+    /// The instructions of the barrier that it waits at, and the lanes that are at each.
+    pub(super) at_barrier: Vec<(usize, u32)>,
 }
 
 /// What is wrong with an instruction that a part of a warp reaches.
 const PART_OF_THE_WARP: &str =
     "an instruction of the whole warp is reached by a part of it, not by this thread";
+
+/// What an error says of a barrier that only a part of a warp comes to: it can be right where it counts threads.
+fn part_at_a_barrier(aligned: bool, count: Option<Word>) -> &'static str {
+    if aligned || count.is_none() {
+        ""
+    } else {
+        " (a barrier that a part of a warp completes is not supported)"
+    }
+}
 
 /// Backward branches between two looks at whether to stop.
 const TURNS_AT_ONCE: u64 = 4096;
@@ -89,6 +100,7 @@ impl Warp {
             unwritten: false,
             spin: Spin::default(),
             has_let_others: false,
+            at_barrier: vec![],
         }
     }
 
@@ -251,24 +263,39 @@ impl Warp {
                     self.groups.exit(mask);
                     self.groups.at += 1;
                 }
-                Op::Barrier { id, count, arrive, .. } => {
+                Op::Barrier { id, count, arrive, aligned, .. } => {
+                    let (id, count) = match self.barrier(*id, *count, *aligned, mask) {
+                        Ok(named) => named,
+                        Err(fault) => break Err(self.error(block, step.line, fault)),
+                    };
+                    let kind = match aligned {
+                        true => Rendezvous::Here,
+                        false => Rendezvous::Barrier { id, count, arrive: *arrive },
+                    };
+                    let mut come = mask;
+                    if !aligned {
+                        self.groups.split(mask);
+                        come |= self.groups.at_barrier(kind);
+                    }
                     // lanes that have exited are not waited for
-                    let here = self.lanes & !self.groups.exited;
-                    if mask != here {
-                        if mask == self.groups.active && self.groups.wait(here, Rendezvous::Here) {
+                    let missing = self.lanes & !self.groups.exited & !come;
+                    if missing != 0 {
+                        if mask == self.groups.active && self.groups.wait(self.lanes, kind) {
                             continue;
                         }
-                        let missing = (here & !mask).trailing_zeros();
-                        let fault = self.missing(&step.op, mask, missing);
+                        let fault = self.missing(&step.op, come, missing.trailing_zeros());
                         break Err(self.error(block, step.line, fault));
                     }
-                    let first = mask.trailing_zeros() as usize;
-                    let id = self.registers.word(*id)[first];
-                    let count = count.map(|count| self.registers.word(count)[first]);
                     let at = self.groups.at;
+                    self.at_barrier.clear();
+                    self.at_barrier.push((at, mask));
+                    if !aligned {
+                        self.groups.pass_barrier(kind, &mut self.at_barrier);
+                    }
                     self.groups.at += 1;
                     self.copies.landed();
                     if let Err(what) = block.arrive(id, count, self.number, *arrive) {
+                        let first = mask.trailing_zeros() as usize;
                         break Err(self.error(block, step.line, Fault::new(first, what)));
                     }
                     if !*arrive {
@@ -506,11 +533,12 @@ impl Warp {
     }
 
     /// The lanes of a member mask must all be here.
-    fn check_members(&self, members: crate::program::Word, mask: u32) -> Result<(), Fault> {
+    fn check_members(&self, members: Word, mask: u32) -> Result<(), Fault> {
         let lane = mask.trailing_zeros() as usize;
         let members = self.registers.word(members)[lane] & self.lanes;
-        if members & !mask & !self.groups.exited != 0 {
-            let missing = (members & !mask).trailing_zeros();
+        let missing = members & !mask & !self.groups.exited;
+        if missing != 0 {
+            let missing = missing.trailing_zeros();
             return Err(Fault::new(
                 lane,
                 format!("the mask {members:#010x} names lane {missing}, which is not here"),
@@ -538,15 +566,44 @@ impl Warp {
         mask & !members == 0 && self.groups.wait(members, kind)
     }
 
+    /// The barrier that lanes are at, and for how many threads it waits: the same for all of them.
+    fn barrier(
+        &self,
+        id: Word,
+        count: Option<Word>,
+        aligned: bool,
+        mask: u32,
+    ) -> Result<(u32, Option<u32>), Fault> {
+        let first = mask.trailing_zeros() as usize;
+        let agreed = |word: Word, what: &dyn Fn(u32) -> String| {
+            let values = self.registers.word(word);
+            match each(mask).find(|lane| values[*lane] != values[first]) {
+                None => Ok(values[first]),
+                Some(other) => {
+                    let [ours, theirs] = [first, other].map(|lane| what(values[lane]));
+                    let unless = part_at_a_barrier(aligned, count);
+                    let what = format!(
+                        "{ours} in lane {first}, {theirs} in lane {other}: all lanes of a warp must be at the same barrier{unless}"
+                    );
+                    Err(Fault::new(other, what))
+                }
+            }
+        };
+        let id = agreed(id, &|id| format!("barrier {id}"))?;
+        let count = count.map(|count| agreed(count, &|count| format!("a barrier of {count} threads")));
+        Ok((id, count.transpose()?))
+    }
+
     /// An instruction was reached by some lanes, and one is missing that will not come.
     fn missing(&self, op: &Op, here: u32, missing: u32) -> Fault {
         let lane = here.trailing_zeros() as usize;
         match op.members() {
-            _ if matches!(op, Op::Barrier { .. }) => {
+            _ if let Op::Barrier { count, aligned, .. } = op => {
                 let what = format!(
-                    "the barrier is reached by {} of the {} threads of the warp, not by this one",
+                    "the barrier is reached by {} of the {} threads of the warp, not by this one{}",
                     here.count_ones(),
-                    self.lanes.count_ones()
+                    self.lanes.count_ones(),
+                    part_at_a_barrier(*aligned, *count)
                 );
                 Fault::new(missing as usize, what)
             }

@@ -49,6 +49,95 @@ fn a_barrier_does_not_wait_for_threads_that_have_ended() {
     assert_eq!(given[8..], [56; 56]);
 }
 
+/// As nvcc writes an early return: a branch to the `ret` that ends the kernel.
+#[test]
+fn lanes_that_branch_to_the_end_have_ended() {
+    let leave = |when: &str, body: &str| {
+        let body = format!("{when}\n@%p1 bra $DONE;\n{body}\nst.global.b32 [%d3], %r7;\n$DONE:\nret;");
+        threads(64, &body)
+    };
+    let shared = "st.shared.b32 [%r4], %r2;\nbar.sync 0;\nxor.b32 %r6, %r4, 4;\nld.shared.b32 %r7, [%r6];";
+    let given = leave("setp.ge.u32 %p1, %r2, 40;", shared);
+    assert_eq!(given[..40], (0..40).map(|thread| thread ^ 1).collect::<Vec<u32>>());
+    assert_eq!(given[40..], [0; 24]);
+    let given = leave("setp.lt.u32 %p1, %r2, 8;", &shared.replace("bar.sync", "barrier.sync"));
+    assert_eq!(given[8..], (8..64).map(|thread| thread ^ 1).collect::<Vec<u32>>());
+    // the last sixteen lanes of a warp
+    let upper = "and.b32 %r8, %r2, 31; setp.ge.u32 %p1, %r8, 16;";
+    let masks = [
+        "redux.sync.add.u32 %r7, 0xfff, -1;",
+        "setp.lt.u32 %p2, %r2, 99; vote.sync.ballot.b32 %r7, %p2, -1;",
+        "match.any.sync.b32 %r7, 5, -1;",
+        "xor.b32 %r9, %r2, 1; shfl.sync.idx.b32 %r9, %r9, %r8, 31, -1; setp.ne.u32 %p2, %r9, 99; vote.sync.ballot.b32 %r7, %p2, -1;",
+        // two guards, one in the other
+        "setp.ge.u32 %p1, %r8, 20;\n@%p1 bra $DONE;\nsetp.lt.u32 %p2, %r2, 99; vote.sync.ballot.b32 %r7, %p2, -1;",
+        // a way to the end over another branch
+        "setp.ge.u32 %p1, %r8, 16;\n@%p1 bra $OUT;\nsetp.lt.u32 %p2, %r2, 99; vote.sync.ballot.b32 %r7, %p2, -1; bra $ON;\n\
+         $OUT:\nmov.b32 %r7, 3;\nbra $DONE;\n$ON:",
+    ];
+    for body in masks {
+        let expected = if body.starts_with("redux") { 16 * 0xfff } else { 0xffff };
+        let given = leave(upper, body);
+        for warp in given.chunks(32) {
+            assert_eq!((&warp[..16], &warp[16..]), (&[expected; 16][..], &[0; 16][..]), "{body}");
+        }
+    }
+    // lanes leave a loop one by one, by a branch to the end: those that are left vote
+    let body = "mov.b32 %r8, 0; mov.b32 %r7, 0;\n$LOOP:\nsetp.eq.u32 %p1, %r8, %r2;\n@%p1 bra $DONE;\n\
+        setp.lt.u32 %p2, %r2, 99; vote.sync.ballot.b32 %r7, %p2, -1;\nst.global.b32 [%d3], %r7;\nadd.u32 %r8, %r8, 1;\nbra $LOOP;\n$DONE:\nret;";
+    let given = threads(32, body);
+    let expected: Vec<u32> = (0..32).map(|lane: u32| if lane == 0 { 0 } else { u32::MAX << lane }).collect();
+    assert_eq!(given, expected);
+}
+
+/// Some lanes return from within a branch, so that those that are left come to what follows one part after the other.
+#[test]
+fn lanes_that_return_from_a_branch_do_not_part_the_others() {
+    let body = "and.b32 %r8, %r2, 31; and.b32 %r9, %r2, 1; setp.eq.u32 %p1, %r9, 0;\n@%p1 bra $EVEN;\n\
+        setp.eq.u32 %p2, %r8, 5;\n@%p2 bra $DONE;\n$EVEN:\n\
+        setp.ge.u32 %p3, %r8, 16;\n@%p3 bra $SKIP;\nsetp.lt.u32 %p4, %r2, 99; vote.sync.ballot.b32 %r7, %p4, 0xffff;\n\
+        st.global.b32 [%d3], %r7;\n$SKIP:\nst.shared.b32 [%r4], %r2;\nbar.sync 0;\n$DONE:\nret;";
+    let given = threads(64, body);
+    for warp in given.chunks(32) {
+        let expected: Vec<u32> =
+            (0..32).map(|lane| if lane == 5 || lane >= 16 { 0 } else { 0xffdf }).collect();
+        assert_eq!(warp, expected);
+    }
+}
+
+#[test]
+fn threads_come_to_a_barrier_that_is_not_aligned_from_several_places() {
+    let read = "xor.b32 %r6, %r4, 192;\nld.shared.b32 %r7, [%r6];\nst.global.b32 [%d3], %r7;";
+    let parted = [
+        format!(
+            "setp.lt.u32 %p1, %r2, 16;\n@%p1 bra $LOW;\nst.shared.b32 [%r4], %r2;\nbarrier.sync 0;\nbra $READ;\n\
+             $LOW:\nst.shared.b32 [%r4], %r2;\nbarrier.sync 0;\n$READ:\n{read}"
+        ),
+        // under a guard: the other lanes come to another one
+        format!(
+            "st.shared.b32 [%r4], %r2;\nsetp.lt.u32 %p1, %r2, 7;\n@%p1 barrier.sync 0, 64;\n@!%p1 barrier.sync 0, 64;\n{read}"
+        ),
+        // in a loop that lanes leave one after the other
+        format!(
+            "mov.b32 %r8, 0;\nst.shared.b32 [%r4], %r2;\n$LOOP:\nadd.u32 %r8, %r8, 1;\nsetp.le.u32 %p1, %r8, %r2;\n@%p1 bra $LOOP;\nbarrier.sync 0;\n{read}"
+        ),
+    ];
+    for body in parted {
+        assert_eq!(threads(64, &body), (0..64).map(|thread| thread ^ 48).collect::<Vec<u32>>(), "{body}");
+    }
+    // some end before they come there, others wait where their paths join
+    let body = format!(
+        "setp.lt.u32 %p1, %r2, 48;\n@%p1 bra $ON;\nst.global.b32 [%d3], %r2;\nret;\n$ON:\nsetp.lt.u32 %p1, %r2, 40;\n@%p1 bra $LOW;\n\
+         barrier.sync 0;\n$LOW:\n@!%p1 bra $READ;\nbarrier.sync 0;\n$READ:\nst.global.b32 [%d3], %r2;"
+    );
+    assert_eq!(threads(64, &body), (0..64).collect::<Vec<u32>>());
+    // what a barrier counts, of both places
+    let body = "setp.lt.u32 %p2, %r2, 40; setp.lt.u32 %p1, %r2, 16;\n@%p1 bra $LOW;\nbarrier.red.popc.u32 %r7, 0, %p2;\nbra $END;\n\
+        $LOW:\nbarrier.red.popc.u32 %r6, 0, !%p2;\nadd.u32 %r7, %r6, 100;\n$END:\nst.global.b32 [%d3], %r7;";
+    let given = threads(64, body);
+    assert_eq!(given, (0..64).map(|thread| if thread < 16 { 124 } else { 24 }).collect::<Vec<u32>>());
+}
+
 #[test]
 fn lanes_meet_at_barriers_of_the_warp_at_several_places() {
     // each half stores, waits in its own branch, and reads what the other one stored
@@ -111,9 +200,40 @@ fn a_barrier_that_nobody_completes_is_said() {
             "barrier 1 waits for 64 threads here, and for 96 where another warp reached it",
         ),
         (
-            "setp.lt.u32 %p1, %r2, 16;\n@%p1 bra $L1;\nshfl.sync.idx.b32 %r6, %r2, 0, 31, -1;\n$L1:",
+            "setp.lt.u32 %p1, %r2, 16;\n@%p1 bra $L1;\nshfl.sync.idx.b32 %r6, %r2, 0, 31, -1;\n$L1:\nst.global.b32 [%d3], %r2;",
             32,
             "line 11: the mask 0xffffffff names lane 0, which is not here",
+        ),
+        (
+            // the first lanes have ended, the last ones have not
+            "setp.lt.u32 %p1, %r2, 8;\n@%p1 ret;\nsetp.ge.u32 %p1, %r2, 16;\n@%p1 bra $L1;\nvote.sync.ballot.b32 %r6, %p1, -1;\n$L1:\nst.global.b32 [%d3], %r2;",
+            32,
+            "line 13: the mask 0xffffffff names lane 16, which is not here",
+        ),
+        (
+            "setp.lt.u32 %p1, %r2, 16;\n@%p1 bra $L1;\nbar.sync 0;\nbra $END;\n$L1:\nbar.sync 1;\n$END:\nst.global.b32 [%d3], %r2;",
+            64,
+            "line 14: the barrier is reached by 16 of the 32 threads of the warp, not by this one (block (0, 0, 0), thread (16, 0, 0))",
+        ),
+        (
+            "and.b32 %r6, %r2, 1;\nbar.sync %r6;",
+            64,
+            "line 10: barrier 0 in lane 0, barrier 1 in lane 1: all lanes of a warp must be at the same barrier (block (0, 0, 0), thread (1, 0, 0))",
+        ),
+        (
+            "shr.u32 %r6, %r2, 4; mad.lo.u32 %r6, %r6, 32, 32;\nbar.sync 3, %r6;",
+            64,
+            "line 10: a barrier of 32 threads in lane 0, a barrier of 64 threads in lane 16: all lanes of a warp must be at the same barrier",
+        ),
+        (
+            "and.b32 %r6, %r2, 1;\nbarrier.sync %r6, 32;",
+            64,
+            "must be at the same barrier (a barrier that a part of a warp completes is not supported)",
+        ),
+        (
+            "setp.lt.u32 %p1, %r2, 16;\n@%p1 bra $L1;\nbarrier.sync 1;\n$L1:\nbarrier.sync 2;\nst.global.b32 [%d3], %r2;",
+            64,
+            "the barrier is reached by 16 of the 32 threads of the warp, not by this one",
         ),
     ];
     for (body, threads, expected) in cases {

@@ -92,7 +92,7 @@ fn what_a_kernel_does_wrong_is_said_with_line_and_thread() {
             "line 11: the barrier is not reached by all threads: it waits for warp 0, which has ended",
         ),
         (
-            "setp.lt.u32 %p1, %r2, 8;\n@%p1 bra $L1;\nbar.sync 0;\n$L1:",
+            "setp.lt.u32 %p1, %r2, 8;\n@%p1 bra $L1;\nbar.sync 0;\n$L1:\nst.global.b32 [%d3], %r2;",
             1,
             "line 11: the barrier is reached by 24 of the 32 threads of the warp, not by this one (block (0, 0, 0), thread (0, 0, 0))",
         ),

@@ -50,22 +50,6 @@ fn resolve(region: Region, address: u64) -> (Region, usize) {
     }
 }
 
-/// Whether an operation only writes registers, so that lanes in which its guard is undefined merely have an undefined result.
-fn only_writes_registers(op: &Op) -> bool {
-    op.members().is_none()
-        && !matches!(
-            op,
-            Op::Branch { .. }
-                | Op::Exit
-                | Op::Trap
-                | Op::Barrier { .. }
-                | Op::Load(_)
-                | Op::Store(_)
-                | Op::Atomic(_)
-                | Op::CopyAsync { .. }
-        )
-}
-
 impl Shadow {
     /// Follows an instruction, which some of the active lanes are about to run; an error if something undefined decides something.
     pub(in crate::run) fn step(
@@ -86,7 +70,8 @@ impl Shadow {
         }
         let mut now = Now { at, warp, block, mask, reads, writes };
         let unknown = step.guard.map_or(0, |guard| self.condition(guard) & active);
-        if unknown != 0 && !only_writes_registers(&step.op) {
+        // lanes in which the guard is undefined merely have an undefined result otherwise
+        if unknown != 0 && !step.op.only_writes_registers() {
             let what = match step.op {
                 Op::Branch { .. } => "the branch",
                 _ => "whether this instruction runs",
