@@ -10,6 +10,7 @@ use bitmma_kernel::{Codes, Word};
 use bitmma_threads::{each_chunk, mapped};
 
 use super::codes::Tile;
+use super::convert::OutputConversion;
 use super::exact;
 use super::schedule::{Fold, Simt, SimtFamily};
 use crate::borrowed::MatrixRef;
@@ -39,24 +40,29 @@ const SHARE: usize = 64;
 /// Threads of a block of a dot product.
 const DOT_THREADS: usize = 128;
 
-/// Codes as FP32.
-fn lifted(format: Format, codes: impl Iterator<Item = u64>) -> Vec<u32> {
-    codes.map(|code| exact::lift(F32, &format, code) as u32).collect()
-}
-
 /// One element of D by definition, from the codes of a row of A and a column of B.
 pub(super) fn element(simt: &Simt, a: (Format, &[u64]), b: (Format, &[u64])) -> u64 {
-    let [a, b] = [a, b].map(|(format, codes)| lifted(format, codes.iter().copied()));
+    let lifted = |(format, codes): (Format, &[u64])| -> Vec<u32> {
+        codes.iter().map(|&code| exact::lift(F32, &format, code) as u32).collect()
+    };
+    let [a, b] = [a, b].map(lifted);
     sum(simt, EXACT, &a, &b).into()
 }
 
 /// The numbers of a tile of D.
 pub(super) fn tile(simt: &Simt, [a, b]: [MatrixRef<'_>; 2], tile: &Tile) -> Codes {
     let (rows, columns) = (&tile.rows, &tile.columns);
-    let columns: Vec<Vec<u32>> =
-        mapped(columns.len(), |index| lifted(b.format, b.view.column(tile.block, columns.start + index)));
+    let lift = |of: MatrixRef<'_>, lines: usize| {
+        let count = lines.saturating_mul(a.view.columns);
+        OutputConversion::nearest(F32).of(of.format, count)
+    };
+    let (lift_a, lift_b) = (lift(a, rows.len()), lift(b, columns.len()));
+    let columns: Vec<Vec<u32>> = mapped(columns.len(), |index| {
+        b.view.column(tile.block, columns.start + index).map(|code| lift_b(code) as u32).collect()
+    });
     let lines = mapped(rows.len(), |index| {
-        let a = lifted(a.format, a.view.row(tile.block, rows.start + index));
+        let a: Vec<u32> =
+            a.view.row(tile.block, rows.start + index).map(|code| lift_a(code) as u32).collect();
         let mut line = vec![0; columns.len()];
         each_chunk(&mut line, SHARE, |chunk, line| {
             let columns = &columns[chunk * SHARE..];
