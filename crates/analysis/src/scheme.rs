@@ -3,7 +3,7 @@
 use bitmma_engine::arithmetic::Model;
 use bitmma_engine::formats::{BlockScale, F32, Format};
 use bitmma_engine::gemm::schedule::{AddC, Schedule, Sums};
-use bitmma_engine::gemm::{Given, How, Target, execute};
+use bitmma_engine::gemm::{Given, How, Target, execute, execute_each};
 use bitmma_engine::{Case, Matrix};
 use bitmma_verify::inputs::Formats;
 
@@ -69,6 +69,17 @@ impl Scheme {
     /// D.
     pub fn product(&self, given: &Given<'_>) -> Result<Matrix, Error> {
         Ok(execute(self.target.as_ref(), &self.schedule, given, &How::default())?)
+    }
+
+    /// D in each of some schemes of one target.
+    pub fn products(schemes: &[&Scheme], given: &Given<'_>) -> Vec<Result<Matrix, Error>> {
+        match schemes {
+            [Scheme { target: Some(target), .. }, _, ..] => {
+                let schedules: Vec<&Schedule> = schemes.iter().map(|scheme| &scheme.schedule).collect();
+                execute_each(target, &schedules, given).into_iter().map(|d| Ok(d?)).collect()
+            }
+            _ => schemes.iter().map(|scheme| scheme.product(given)).collect(),
+        }
     }
 
     /// The results of dot products, each as long as the K of the schedule. C is left out where no case has one.

@@ -77,7 +77,7 @@ pub use blocks::{WrongBlocks, scale_blocks};
 pub use check::{Shapes, check};
 pub use convert::OutputConversion;
 pub use element::{Element, element, finished, merged};
-pub use execute::{How, execute, parts};
+pub use execute::{How, execute, execute_each, parts};
 pub use options::GemmOptions;
 pub use prepared::Prepared;
 pub use schedule::Schedule;

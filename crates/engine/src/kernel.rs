@@ -2,7 +2,7 @@
 
 use bitmma_arithmetic::{Model, Prepared, run};
 use bitmma_formats::Format;
-use bitmma_kernel::{Codes, Panels, Runs, Slice, View};
+use bitmma_kernel::{Codes, Order, Panels, Runs, Slice, View};
 
 use crate::case::Operands;
 use crate::error::Error;
@@ -116,6 +116,19 @@ impl<'m> Plan<'m> {
 }
 
 impl Plan<'_> {
+    /// The totals of one row times B in several orders, a row for each; there must be a kernel. C is left out.
+    pub(crate) fn in_orders(
+        &self,
+        operands: &bitmma_kernel::Operands<'_>,
+        orders: &[Order],
+    ) -> Option<Result<Matrix, Error>> {
+        let kernel = self.kernel.as_ref()?;
+        let shape = (1, orders.len(), operands.b.columns);
+        let codes = kernel.multiply_in_orders(&self.prepared, operands, orders);
+        let codes = codes.ok_or(Error::too_large(kernel.sums(), shape));
+        Some(codes.map(|codes| Matrix::from_codes(kernel.sums(), shape, codes)))
+    }
+
     /// B of whole steps, packed with its scale factors; `None` where no kernel streams it.
     pub(crate) fn prepare(&self, b: View<'_>, scale_b: Option<View<'_>>) -> Option<Panels> {
         self.kernel.as_ref()?.prepare(&self.prepared, b, scale_b)

@@ -253,6 +253,11 @@ impl<'v> View<'v> {
         View { first, blocks: 1, rows: rows.len(), columns: columns.len(), ..self }
     }
 
+    /// The only row of the only matrix, that many times.
+    pub(crate) fn repeated(self, rows: usize) -> View<'v> {
+        View { rows, strides: [0, 0, self.strides[2]], ..self }
+    }
+
     /// The same with rows for columns.
     pub fn transposed(self) -> View<'v> {
         let [block, row, column] = self.strides;

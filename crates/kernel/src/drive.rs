@@ -87,7 +87,8 @@ pub(crate) struct Driven<T, E> {
 
 /// Some rows of D, with all columns of a block.
 struct RowBlock<T> {
-    /// Accumulators panel by panel, row by row; with runs the sums, and where they are kept the accumulators after them.
+    /// Accumulators panel by panel, row by row; with runs the sums, where they are kept the accumulators after them, and with
+    /// orders of rows the sums of parts after these.
     state: Option<Aligned<T>>,
     /// What is known of the rows, and of the columns of all panels.
     rows: Vec<Traits>,
@@ -116,7 +117,7 @@ impl<T: Number, E: Entry> Driven<T, E> {
         let b = Operand { reader: &self.b, lines, scales, ..a };
         let Sizes { width, rows: tile, group, k_block, .. } = kernel.sizes(level);
         let row_kinds = Kinds::of(if E::EXPONENTS { m } else { 0 });
-        let stretches = Stretches::of(k, (prepared.k(), k_block), runs);
+        let stretches = Stretches::of(k, (prepared.k(), k_block), (runs, problem.orders.is_some()));
         let rows_of = |row_block: usize| {
             let first = row_block * GROUPS * group;
             (first, (m - first).min(GROUPS * group).next_multiple_of(tile))
@@ -134,7 +135,8 @@ impl<T: Number, E: Entry> Driven<T, E> {
             };
             let mut row_blocks: Vec<RowBlock<T>> = (0..m.div_ceil(GROUPS * group)).map(row_block).collect();
             let shared = if row_blocks.len() > 1 { panels } else { 0 };
-            let both = if stretches.keeps_both { 2 } else { 1 };
+            // numbers of each element: sums, accumulators, and in orders of their own sums of parts
+            let numbers = 1 + usize::from(stretches.keeps_both) + usize::from(problem.orders.is_some());
             for span in stretches.spans() {
                 let pack_b = |panel| {
                     let first = first_column + panel * width;
@@ -158,7 +160,7 @@ impl<T: Number, E: Entry> Driven<T, E> {
                 each_chunk(alone, &mut row_blocks, 1, |index, row_block| {
                     let RowBlock { state, rows: traits, columns: column_traits } = &mut row_block[0];
                     let (first_row, rows) = rows_of(index);
-                    let size = rows * width * both;
+                    let size = rows * width * numbers;
                     if span[0].range.first == 0 {
                         // initialised by the thread that will use it
                         *state = size.checked_mul(panels).and_then(Aligned::new);
@@ -200,7 +202,7 @@ impl<T: Number, E: Entry> Driven<T, E> {
             d.each_chunk((GROUPS * group * n, alone), |index, mut d| {
                 let RowBlock { state: Some(state), .. } = &row_blocks[index] else { return };
                 let size = rows_of(index).1 * width;
-                for (panel, state) in state.chunks_exact(size * both).enumerate() {
+                for (panel, state) in state.chunks_exact(size * numbers).enumerate() {
                     let first = first_column + panel * width;
                     let used = width.min(first_column + columns - first);
                     kernel.store_all(level, what, (state, width), (&mut d, first..first + used, n));
@@ -296,6 +298,7 @@ impl<T: Number, E: Entry> Panel<'_, T, E> {
         let (m, n, k) = (problem.operands.a.rows, problem.operands.b.columns, problem.operands.a.columns);
         let (first_column, size) = (fix.first_column + first, group * width);
         let (results, rest) = state.split_at_mut(traits.len() * width);
+        let (rest, parts) = rest.split_at_mut(rest.len().min(results.len()));
         if span[0].range.first == 0 {
             load_c(
                 kernel,
@@ -328,6 +331,24 @@ impl<T: Number, E: Entry> Panel<'_, T, E> {
                 };
                 kernel.rows_at(problem.level, (&**a, &**b), range, state, &mut rare);
                 let Some(run) = ends else { continue };
+                if let (Some(orders), Some((_, totals))) = (problem.orders, &mut sums) {
+                    for ended in orders.ended[run].iter().filter(|one| one.order >= first_row) {
+                        let first_of = (ended.order - first_row) * width;
+                        let row = first_of..first_of + width;
+                        let Some(state) = state.get_mut(row.clone()) else { break };
+                        if E::EXPONENTS {
+                            let there = &traits[ended.order - self.rows.0..][..1];
+                            let columns = (first, column_traits, width);
+                            fix.apply((ended.order, there), columns, ended.elements.clone(), state);
+                        }
+                        let (part, totals) = (&mut parts[index * size..][row.clone()], &mut totals[row]);
+                        problem.level.compiled(
+                            #[inline(always)]
+                            || ended.fold(state, part, totals),
+                        );
+                    }
+                    continue;
+                }
                 if E::EXPONENTS {
                     let there = &traits[index * group..][..(lines / width).min(m - first_row)];
                     let elements = problem.runs.map_or(0..k, |runs| runs.range(run));

@@ -5,6 +5,7 @@ use bitmma_arithmetic::Prepared;
 use super::codes::{Chunk, Operands};
 use super::element::{Entry, Range, Reader};
 use super::number::Number;
+use super::orders::Orders;
 use super::pack::{Cells, GROUP, ROWS, VECTORS};
 use super::panels::Panels;
 use super::panels::widen::Widen;
@@ -23,6 +24,8 @@ pub(crate) struct Problem<'p> {
     /// Runs whose results are added up; C is then where the sums start, and the sums, in the kernel's numbers, are what
     /// comes out.
     pub(crate) runs: Option<&'p Runs<'p>>,
+    /// Of each row an order of its own; the runs are then those that end where any row's do.
+    pub(crate) orders: Option<&'p Orders>,
     /// Where the codes of B are, if not among the operands.
     pub(crate) panels: Option<&'p Panels>,
 }

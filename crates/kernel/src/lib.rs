@@ -23,6 +23,7 @@ mod fused;
 mod grouped;
 mod narrow;
 mod number;
+mod orders;
 mod pack;
 mod panels;
 mod products;
@@ -43,11 +44,13 @@ use drive::{Driven, Multiply};
 use element::Entry;
 use family::Problem;
 use number::Number;
+use orders::Orders;
 use tiles::Tiles;
 
 pub use codes::{Chunk, Code, Codes, Operands, Slice, View, Words};
 pub use elementwise::Word;
 pub use narrow::Narrow;
+pub use orders::{Ending, Order};
 pub use panels::Panels;
 pub use runs::{Fold, Runs, ScaleBlocks, ScaleOrder, Scales};
 pub use simd::Level;
@@ -102,7 +105,37 @@ impl Plan {
         runs: Option<&Runs<'_>>,
     ) -> Option<Codes> {
         assert!(operands.c.is_none_or(|c| c.has_rows()), "rows of C lie apart");
-        self.kernel.multiply(&Problem { prepared, operands, level: self.level, runs, panels: None })
+        self.kernel.multiply(&Problem {
+            prepared,
+            operands,
+            level: self.level,
+            runs,
+            orders: None,
+            panels: None,
+        })
+    }
+
+    /// The totals of one row times B in several orders, a row for each, in FP32 or FP64; the operands, K whole steps, are
+    /// packed once for all. C is left out. `None` where there is no room for the totals.
+    ///
+    /// # Panics
+    ///
+    /// Where A has more than one row.
+    pub fn multiply_in_orders(
+        &self,
+        prepared: &Prepared<'_>,
+        operands: &Operands<'_>,
+        orders: &[Order],
+    ) -> Option<Codes> {
+        assert!(operands.a.rows == 1 && operands.a.blocks == 1, "more than one row");
+        let rows = orders.len();
+        let (a, scale_a) = (operands.a.repeated(rows), operands.scale_a.map(|one| one.repeated(rows)));
+        let operands = &Operands { a, c: None, scale_a, ..*operands };
+        let orders = &Orders::new(orders);
+        // totals start from -0, to which any number is added unchanged
+        let runs = &Runs { ends: &orders.ends, empty: true, fold: Fold::Add };
+        let (runs, orders) = (Some(runs), Some(orders));
+        self.kernel.multiply(&Problem { prepared, operands, level: self.level, runs, orders, panels: None })
     }
 
     /// B, K×N of whole steps, packed for any number of products under these scale factors, which every product is given
@@ -130,7 +163,8 @@ impl Plan {
         // B has a shape and no codes: those that are asked for come from the panels
         let b = View::new(Slice::U8(&[]), (1, panels.k, panels.n));
         let operands = &Operands { a, b, c, scale_a, scale_b };
-        let problem = Problem { prepared, operands, level: panels.level, runs, panels: Some(panels) };
+        let problem =
+            Problem { prepared, operands, level: panels.level, runs, orders: None, panels: Some(panels) };
         self.kernel.stream(&problem, panels)
     }
 
@@ -143,7 +177,8 @@ impl Plan {
     /// [`Plan::multiply`] or the reference path has it.
     pub fn dot(&self, prepared: &Prepared<'_>, operands: &Operands<'_>) -> Option<u64> {
         let mut d = [0];
-        let problem = Problem { prepared, operands, level: self.level, runs: None, panels: None };
+        let problem =
+            Problem { prepared, operands, level: self.level, runs: None, orders: None, panels: None };
         self.kernel.directly(&problem, 0, &mut Chunk::U64(&mut d)).then_some(d[0])
     }
 }

@@ -26,12 +26,16 @@ pub(crate) struct Stretches {
 }
 
 impl Stretches {
-    /// All of K is one run where there are no runs.
-    pub(crate) fn of(k: usize, (step, block): (usize, usize), runs: Option<&Runs<'_>>) -> Stretches {
+    /// All of K is one run where there are no runs. With `apart` rows have runs of their own, which may be longer.
+    pub(crate) fn of(
+        k: usize,
+        (step, block): (usize, usize),
+        (runs, apart): (Option<&Runs<'_>>, bool),
+    ) -> Stretches {
         let length = (block / step).max(1) * step;
         let ends = runs.map_or(std::slice::from_ref(&k), |runs| runs.ends);
         // accumulators of runs that are packed whole need not be kept
-        let keeps_both = runs.is_some_and(|runs| runs.longest() > WHOLE * length);
+        let keeps_both = apart || runs.is_some_and(|runs| runs.longest() > WHOLE * length);
         let whole_runs = runs.is_some() && !keeps_both;
         let mut all = Stretches { stretches: Vec::new(), spans: Vec::new(), keeps_both };
         let (mut first, mut span) = (0, 0);

@@ -95,12 +95,18 @@ impl Piece {
 
     /// What a scheme makes of it; a scheme that cannot compute it agrees nowhere.
     pub(super) fn compare(&self, scheme: &Scheme) -> Agreement {
+        self.compare_each(&[scheme]).remove(0)
+    }
+
+    /// The same of schemes that share a target and the formats of A and B.
+    pub(super) fn compare_each(&self, schemes: &[&Scheme]) -> Vec<Agreement> {
         let of = |matrices: &'_ [Matrix], format: Format| {
             matrices.iter().position(|matrix| matrix.format() == format)
         };
-        let compared = self.d.codes().len();
-        let (Some(a), Some(b)) = (of(&self.a, scheme.a), of(&self.b, scheme.b)) else {
-            return Agreement { compared, ..Agreement::default() };
+        let none = Agreement { compared: self.d.codes().len(), ..Agreement::default() };
+        let read = |scheme: &&Scheme| Some((of(&self.a, scheme.a)?, of(&self.b, scheme.b)?));
+        let Some((a, b)) = schemes.first().copied().and_then(|scheme| read(&scheme)) else {
+            return vec![none; schemes.len()];
         };
         let given = Given {
             a: (&self.a[a]).into(),
@@ -109,12 +115,15 @@ impl Piece {
             scale_a: self.scale_a.as_ref(),
             scale_b: self.scale_b.as_ref(),
         };
-        let Ok(computed) = scheme.product(&given) else {
-            return Agreement { compared, ..Agreement::default() };
-        };
+        let computed = Scheme::products(schemes, &given).into_iter();
+        computed.map(|computed| computed.map_or(none, |computed| self.agreement(&computed))).collect()
+    }
+
+    /// How far a product agrees.
+    fn agreement(&self, computed: &Matrix) -> Agreement {
         let format = self.d.format();
         let is_nan = |code| decode(&format, code).class == Class::Nan;
-        let mut agreement = Agreement { compared, ..Agreement::default() };
+        let mut agreement = Agreement { compared: self.d.codes().len(), ..Agreement::default() };
         for (index, (observed, computed)) in self.d.iter().zip(computed.iter()).enumerate() {
             if observed == computed || (is_nan(observed) && is_nan(computed)) {
                 agreement.agreeing += 1;

@@ -10,6 +10,8 @@ use crate::error::Error;
 
 /// Columns of the first look, of one row.
 const FEW: usize = 16;
+/// Orders of one model that the first look computes together: packing the operands once for each takes most of the time.
+const TOGETHER: usize = 32;
 /// Rows and columns of the second.
 const SIDE: usize = 64;
 /// Products that all comparisons take, about: half a minute.
@@ -62,6 +64,26 @@ fn telling_row(observed: &Observed<'_>) -> usize {
     rows.into_iter().rev().max_by_key(different).unwrap_or(0)
 }
 
+/// Entrants that differ in their orders alone, some at a time.
+fn together(entrants: &[Entrant]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = vec![];
+    for (index, entrant) in entrants.iter().enumerate() {
+        let alike = |group: &&mut Vec<usize>| {
+            let (known, scheme) = (&entrants[group[0]], &entrant.scheme);
+            group.len() < TOGETHER
+                && known.subject == entrant.subject
+                && (known.scheme.a, known.scheme.b) == (scheme.a, scheme.b)
+                && matches!((&known.scheme.target, &scheme.target), (Some(known), Some(target))
+                    if known.step() == target.step() && known.model() == target.model())
+        };
+        match groups.iter_mut().find(alike) {
+            Some(group) => group.push(index),
+            None => groups.push(vec![index]),
+        }
+    }
+    groups
+}
+
 /// Compares all candidates.
 pub(super) fn search(
     observed: &Observed<'_>,
@@ -76,8 +98,15 @@ pub(super) fn search(
     let some = Piece::new(observed, 0, spread(m, SIDE), spread(n, SIDE))?;
     let is_all = blocks == 1 && m <= SIDE && n <= SIDE;
     let whole = (!is_all).then(|| Piece::whole(observed)).transpose()?;
-    let first: Vec<Agreement> =
-        (0..entrants.len()).into_par_iter().map(|index| few.compare(&entrants[index].scheme)).collect();
+    let mut first = vec![Agreement::default(); entrants.len()];
+    let groups = together(entrants);
+    let of = |group: &Vec<usize>| {
+        few.compare_each(&group.iter().map(|&index| &entrants[index].scheme).collect::<Vec<_>>())
+    };
+    let compared: Vec<Vec<Agreement>> = groups.par_iter().map(of).collect();
+    for (&index, agreement) in groups.iter().flatten().zip(compared.into_iter().flatten()) {
+        first[index] = agreement;
+    }
     // second look: what is left, and the best of every model
     let mut second: Vec<usize> = (0..entrants.len()).filter(|&index| first[index].is_whole()).collect();
     for subject in 0..subjects.len() {

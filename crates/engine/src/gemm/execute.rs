@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bitmma_formats::{F64, Format};
-use bitmma_kernel::{Codes, Fold, Operands, Runs, Scales, View, Word};
+use bitmma_kernel::{Codes, Fold, Operands, Order, Runs, Scales, View, Word};
 
 use super::Given;
 use super::codes::{Tile, combine, convert, convert_owned, cut, each, fold_all, lifted, part, put, zeros};
@@ -44,6 +44,48 @@ pub fn execute(
 ) -> Result<Matrix, Error> {
     let job = Job::new(target, schedule, given, how)?;
     within(how, || job.run())
+}
+
+/// D in each of several schedules, as [`execute`] has it. Of one row the sums are computed together where a schedule is an
+/// order of one pass along K: packing operands takes longer than one row's sums.
+pub fn execute_each(
+    target: &Target,
+    schedules: &[&Schedule],
+    given: &Given<'_>,
+) -> Vec<Result<Matrix, Error>> {
+    let together = |schedule: &Schedule| {
+        let job = Job::new(Some(target), schedule, given, &How::default()).ok()?;
+        schedule.order(target.step).filter(|_| job.takes_orders())
+    };
+    let mut orders: Vec<Order> = vec![];
+    let mut row_of = |order: Order| {
+        orders.iter().position(|known| *known == order).unwrap_or_else(|| {
+            orders.push(order);
+            orders.len() - 1
+        })
+    };
+    let rows: Vec<Option<usize>> =
+        schedules.iter().map(|schedule| together(schedule).map(&mut row_of)).collect();
+    let totals =
+        rows.iter().zip(schedules).find(|(row, _)| row.is_some()).map(|(_, schedule)| {
+            Job::new(Some(target), schedule, given, &How::default())?.in_orders(&orders)
+        });
+    let one = |(row, schedule): (&Option<usize>, &&Schedule)| match (row, &totals) {
+        (Some(row), Some(Ok(totals))) => {
+            let job = Job::new(Some(target), schedule, given, &How::default())?;
+            let n = totals.columns();
+            let row =
+                Matrix::from_fn(totals.format(), (1, 1, n), |_, _, column| totals.get(0, *row, column))?;
+            let tile = Tile { block: 0, rows: 0..1, columns: 0..n };
+            let codes = match schedule.working {
+                F64 => job.after::<f64>(row.into_codes(), &tile),
+                _ => job.after::<f32>(row.into_codes(), &tile),
+            };
+            Ok(Matrix::from_codes(job.format(), (1, 1, n), codes?))
+        }
+        _ => execute(Some(target), schedule, given, &How::default()),
+    };
+    rows.iter().zip(schedules).map(one).collect()
 }
 
 /// The value of every part, as codes of W, M×N each.
@@ -144,12 +186,16 @@ impl<'j> Job<'j> {
         (self.given.a.view.blocks, self.given.a.view.rows, self.given.b.view.columns)
     }
 
-    fn run(&self) -> Result<Matrix, Error> {
-        let (blocks, m, n) = self.shape();
-        let format = match (self.schedule.output, self.target) {
+    /// The format of the result.
+    fn format(&self) -> Format {
+        match (self.schedule.output, self.target) {
             (None, Some(target)) => target.model().d,
             _ => self.finish.to.to.conversion.container(),
-        };
+        }
+    }
+
+    fn run(&self) -> Result<Matrix, Error> {
+        let ((blocks, m, n), format) = (self.shape(), self.format());
         let too_large = Error::too_large(format, (blocks, m, n));
         let Some(count) = elements((blocks, m, n)) else { return Err(too_large) };
         if count == 0 {
@@ -304,7 +350,22 @@ impl<'j> Job<'j> {
             return d;
         }
         let b = part(self.b()?, tile.block, &tile.columns, (chain, step), false)?;
-        let factors = match (target.model.scale, self.given.scale_a, self.given.scale_b) {
+        let factors = self.factors(target, chain, tile)?;
+        let (scale_a, scale_b) = factors.as_ref().map(|(a, b)| (a.view(), b.view())).unzip();
+        let operands = Operands { a: a.view(), b: b.view(), c, scale_a, scale_b };
+        let d = plan.of_checked(&operands, runs)?;
+        self.progress.add(tile.len(), products)?;
+        Ok(d)
+    }
+
+    /// The model's own scale factors of a tile along a chain.
+    fn factors(
+        &self,
+        target: &Target,
+        chain: &[Piece],
+        tile: &Tile,
+    ) -> Result<Option<(Matrix, Matrix)>, Error> {
+        Ok(match (target.model.scale, self.given.scale_a, self.given.scale_b) {
             (Some(scale), Some(of_a), Some(of_b)) => {
                 let one = scale.format.one_code();
                 let first = chain.first().map_or(0, |piece| piece.range.start);
@@ -316,12 +377,33 @@ impl<'j> Job<'j> {
                 ))
             }
             _ => None,
-        };
+        })
+    }
+
+    /// Whether [`Job::in_orders`] computes the sums: of one row, in W, by a kernel, from nothing but the operands.
+    fn takes_orders(&self) -> bool {
+        let is_row = self.given.a.view.blocks == 1 && self.given.a.view.rows == 1;
+        let sums = self.plan.as_ref().and_then(|plan| plan.sums());
+        let has_start = self.c.is_some() && self.schedule.c == AddC::Sum;
+        is_row
+            && self.given.b.view.columns > 0
+            && self.given.b.panels.is_none()
+            && !has_start
+            && sums == Some(self.schedule.working)
+    }
+
+    /// The merged numbers of a product of one row in several orders, a row for each.
+    fn in_orders(&self, orders: &[Order]) -> Result<Matrix, Error> {
+        let (Some(plan), Some(target)) = (&self.plan, self.target) else { return Err(no_instruction()) };
+        let (k, n) = (self.given.b.view.rows, self.given.b.view.columns);
+        let chain = [Piece { range: 0..k, padded: k.next_multiple_of(target.step) }];
+        let tile = Tile { block: 0, rows: 0..1, columns: 0..n };
+        let a = part(self.given.a, 0, &tile.rows, (&chain, target.step), true)?;
+        let b = part(self.given.b, 0, &tile.columns, (&chain, target.step), false)?;
+        let factors = self.factors(target, &chain, &tile)?;
         let (scale_a, scale_b) = factors.as_ref().map(|(a, b)| (a.view(), b.view())).unzip();
-        let operands = Operands { a: a.view(), b: b.view(), c, scale_a, scale_b };
-        let d = plan.of_checked(&operands, runs)?;
-        self.progress.add(tile.len(), products)?;
-        Ok(d)
+        let operands = Operands { a: a.view(), b: b.view(), c: None, scale_a, scale_b };
+        plan.in_orders(&operands, orders).ok_or(no_instruction())?
     }
 
     /// B as codes.
@@ -485,7 +567,11 @@ impl<'j> Job<'j> {
 
     /// The codes of a tile of which something is done in W.
     fn in_words<W: Word>(&self, tile: &Tile) -> Result<Codes, Error> {
-        let mut total = self.merged::<W>(tile)?;
+        self.after::<W>(self.merged::<W>(tile)?, tile)
+    }
+
+    /// The codes of a tile whose merged numbers are known.
+    fn after<W: Word>(&self, mut total: Codes, tile: &Tile) -> Result<Codes, Error> {
         let some = self.schedule.sums.parts().is_some_and(|parts| parts > 0);
         if let Some(scales) = self.scales(tile, &[0]).filter(|scales| some && scales.blocks.k == 0) {
             let shape = (1, tile.rows.len(), tile.columns.len());

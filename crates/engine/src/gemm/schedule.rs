@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use bitmma_formats::Format;
-use bitmma_kernel::ScaleBlocks;
+use bitmma_kernel::{Ending, Order, ScaleBlocks};
 use serde::{Deserialize, Serialize};
 
 use super::check::{Shapes, check, check_output};
@@ -311,6 +311,34 @@ impl Schedule {
             Sums::Chains { parts, promoted: false } if self.is_plain() => parts.first()?.first()?.first(),
             _ => None,
         }
+    }
+
+    /// The order of runs and parts of a product that goes once along K and does something in W; `None` where it is no such
+    /// order.
+    pub(super) fn order(&self, step: usize) -> Option<Order> {
+        let Sums::Chains { parts, promoted } = &self.sums else { return None };
+        let Merge { order, kind, start } = self.merge;
+        let in_turn = order != MergeOrder::Pairwise && kind == MergeType::F32 && start == First::First;
+        if self.is_plain() || !in_turn || self.scale_blocks.is_some() {
+            return None;
+        }
+        let (mut runs, mut end) = (Order::new(), 0);
+        for part in parts {
+            let [slice] = &part[..] else { return None };
+            for chain in slice {
+                let [Piece { range, padded }] = &chain[..] else { return None };
+                if range.start != end {
+                    return None;
+                }
+                end += padded;
+                runs.push((end, if *promoted { Ending::Run } else { Ending::Alone }));
+            }
+            if *promoted {
+                runs.last_mut()?.1 = Ending::Part;
+            }
+        }
+        let whole = runs.iter().all(|(end, _)| end.is_multiple_of(step));
+        whole.then_some(runs).filter(|runs| !runs.is_empty())
     }
 
     /// Whether nothing is done in W.

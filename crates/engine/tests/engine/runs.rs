@@ -3,7 +3,7 @@
 
 use crate::common::inputs::Family;
 use crate::gemm::plain::{Inputs, Plain};
-use bitmma_engine::gemm::{ScaleBlocks, Target};
+use bitmma_engine::gemm::{Given, OutputConversion, ScaleBlocks, Schedule, Target, execute_each};
 use bitmma_engine::kernel::Level;
 use bitmma_engine::{Architecture, GemmOptions, Matrix, Revision, gemm};
 
@@ -111,6 +111,46 @@ fn scaled_runs_with_specials() {
             };
             let plain = Plain { target: &target, a: &a, b: &b, c: None, options: &options };
             check(&plain, 11, &format!("scales {blocks}"));
+        }
+    }
+}
+
+/// One row in many orders at once, runs of which end anywhere: each as the plain loop has it, and as it is alone.
+#[test]
+fn orders_of_one_row_together() {
+    for (number, (architecture, name)) in INSTRUCTIONS.into_iter().enumerate() {
+        let target = Target::instruction(architecture, name, Revision::Hardware).unwrap();
+        let step = target.step();
+        let inputs = Inputs::new(target.model(), (1, 65, 1089), Family::Moderate, number as u64);
+        for special in [false, true] {
+            let of = |matrix: &Matrix, seed| if special { planted(matrix, seed) } else { matrix.clone() };
+            let (a, b) = (of(&inputs.a, number), of(&inputs.b, number + 1));
+            for c in [None, Some(&inputs.c)] {
+                let output =
+                    (number % 3 == 1).then_some(OutputConversion::nearest(bitmma_engine::formats::BF16));
+                let lengths = [None, Some(step), Some(3 * step), Some(128.max(step)), Some(10 * step)];
+                let orders = lengths.into_iter().flat_map(|every| [1, 2, 3, 7].map(|parts| (every, parts)));
+                let options: Vec<GemmOptions<'_>> = orders
+                    .map(|(promote_every, parts)| GemmOptions {
+                        promote_every,
+                        split_k: Some(parts),
+                        output,
+                        ..inputs.options()
+                    })
+                    .collect();
+                let (scale_a, scale_b) = inputs.scales.as_ref().map(|(a, b)| (a, b)).unzip();
+                let given = Given { a: (&a).into(), b: (&b).into(), c, scale_a, scale_b };
+                let of =
+                    |options: &GemmOptions<'_>| Schedule::new(&target, &given.shapes(), options).unwrap();
+                let schedules: Vec<Schedule> = options.iter().map(of).collect();
+                let all = execute_each(&target, &schedules.iter().collect::<Vec<_>>(), &given);
+                for (d, options) in all.into_iter().zip(&options) {
+                    let plain = Plain { target: &target, a: &a, b: &b, c, options };
+                    let GemmOptions { promote_every, split_k, .. } = options;
+                    let what = format!("every {promote_every:?}, split {split_k:?}, special {special}");
+                    assert!(d.unwrap() == check(&plain, 21, &what), "{name}, {what}");
+                }
+            }
         }
     }
 }
