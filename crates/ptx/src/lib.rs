@@ -27,7 +27,7 @@ pub use program::{Kernel, Parameter};
 pub use rewrite::{
     CACHE_BYTES, CACHE_VARIABLE, Compiler, FOLDERS_VARIABLE, Fusion, Mode, Rewrites, TIME_LIMIT, Tools,
 };
-pub use run::{Argument, Buffer, Launch, Limits, Product, Record, Report, Scalar, Trace};
+pub use run::{Argument, Buffer, Launch, Limits, Product, Record, Report, Scalar, TensorMap, Trace};
 pub use survey::{FormUse, Standing, Survey};
 
 /// A text, read.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::instruction::bulk::{Action, Bulk, Object};
 use crate::instruction::compare::Compare;
 use crate::instruction::compute::Computed;
 use crate::instruction::convert::Convert;
@@ -345,6 +346,8 @@ pub(crate) enum Op {
         size: Option<Word>,
         ignore: Option<Condition>,
     },
+    Object(Box<Object>),
+    Bulk(Box<Bulk>),
     CommitCopies,
     /// Until at most that many groups are left.
     WaitCopies(u32),
@@ -570,6 +573,8 @@ impl Op {
                     | Op::Store(_)
                     | Op::Atomic(_)
                     | Op::CopyAsync { .. }
+                    | Op::Object(_)
+                    | Op::Bulk(_)
             )
     }
 
@@ -578,6 +583,7 @@ impl Op {
         match self {
             Op::Atomic(_) => true,
             Op::Load(access) => access.order.is_some(),
+            Op::Object(object) => matches!(object.action, Action::Test { .. }),
             _ => false,
         }
     }

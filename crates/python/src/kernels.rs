@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use bitmma_ptx::{
-    Argument, Buffer, Compiler, Error, Launch, Limits, Product, Program, Record, Report, Scalar, Thread,
-    Tools, Trace,
+    Argument, Buffer, Compiler, Error, Launch, Limits, Product, Program, Record, Report, Scalar, TensorMap,
+    Thread, Tools, Trace,
 };
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -54,10 +54,11 @@ fn compiler_of((mode, fusion, folders, options): &Compiled, target: &str) -> PyR
     }
 }
 
-/// An argument as Python hands it over: (buffer, offset), a number, or None.
+/// An argument as Python hands it over: (buffer, offset), the same with the fields of a tensor map, a number, or None.
 #[derive(FromPyObject)]
 enum Given {
     Pointer(usize, u64),
+    Map(usize, u64, (u8, u8, bool), Vec<u32>, Vec<u64>, Vec<u32>, Vec<u32>),
     Integer(i128),
     Float(f64),
 }
@@ -163,6 +164,19 @@ impl Ptx {
             .map(|argument| match argument {
                 None => Argument::Null,
                 Some(Given::Pointer(buffer, offset)) => Argument::Pointer { buffer, offset },
+                Some(Given::Map(
+                    buffer,
+                    address,
+                    (kind, swizzle, fills_nan),
+                    dimensions,
+                    strides,
+                    lengths,
+                    steps,
+                )) => {
+                    let rank = dimensions.len() as u8;
+                    let map = TensorMap { kind, rank, swizzle, fills_nan, address, ..TensorMap::default() };
+                    Argument::TensorMap { buffer, map: map.with(&dimensions, &strides, &lengths, &steps) }
+                }
                 Some(Given::Integer(value)) => Argument::Scalar(Scalar::Integer(value)),
                 Some(Given::Float(value)) => Argument::Scalar(Scalar::Float(value)),
             })

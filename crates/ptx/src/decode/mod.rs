@@ -9,9 +9,9 @@ use bitmma_engine::catalogue::Architecture;
 
 use crate::error::Error;
 use crate::flow::{Flow, effects};
+use crate::guess::first_guesses;
 use crate::instruction::compute::{Computation, Computed};
 use crate::instruction::row::{self, Made};
-use crate::guess::first_guesses;
 use crate::program::{
     Address, Condition, Effects, FALSE, FIRST_PREDICATE, Kernel, Op, Order, Predicate, Preset, Slot, Static,
     Step, TRUE, Type, Wide, Word,
@@ -26,9 +26,10 @@ pub(crate) const REGION_BITS: u32 = 36;
 pub(crate) const FIRST_STATIC: u64 = 1024;
 /// Bytes of all variables in global and constant memory.
 const MOST_STATIC: u64 = 1 << 30;
-/// Generic addresses of shared and local memory.
+/// Generic addresses of shared and local memory, and of parameters.
 pub(crate) const SHARED_WINDOW: u64 = 2040 << REGION_BITS;
 pub(crate) const LOCAL_WINDOW: u64 = 2041 << REGION_BITS;
+pub(crate) const PARAMETER_WINDOW: u64 = 2042 << REGION_BITS;
 
 /// One entry, for the architecture of the text or another one.
 pub(crate) fn kernel(

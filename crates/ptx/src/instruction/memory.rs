@@ -180,6 +180,12 @@ impl Decoder<'_> {
         if !form.flag("async") {
             return Err(form.unsupported());
         }
+        if form.flag("bulk") {
+            return self.bulk(form, at);
+        }
+        if form.flag("mbarrier") {
+            return self.arrive_with_copies(form, at);
+        }
         if form.flag("commit_group") {
             return Ok(Op::CommitCopies);
         }

@@ -1,5 +1,6 @@
 //! The instructions, a family a file: which forms PTX has of each, what is made of it, and how it is evaluated.
 
+pub(crate) mod bulk;
 pub(crate) mod compare;
 pub(crate) mod compute;
 pub(crate) mod convert;

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use bitmma_engine::catalogue::Architecture;
 
 use super::compute::Computation;
-use super::{compare, convert, float, integer, matrix, memory, warp};
+use super::{bulk, compare, convert, float, integer, matrix, memory, warp};
 use crate::decode::Decoder;
 use crate::decode::form::Form;
 use crate::error::Error;
@@ -131,8 +131,16 @@ pub(crate) const fn decoded(
     }
 }
 
-const FAMILIES: &[&[Row]] =
-    &[integer::ROWS, float::ROWS, compare::ROWS, convert::ROWS, memory::ROWS, warp::ROWS, matrix::ROWS];
+const FAMILIES: &[&[Row]] = &[
+    integer::ROWS,
+    float::ROWS,
+    compare::ROWS,
+    convert::ROWS,
+    memory::ROWS,
+    bulk::ROWS,
+    warp::ROWS,
+    matrix::ROWS,
+];
 
 static BY_NAME: LazyLock<HashMap<&'static str, Vec<&'static Row>>> = LazyLock::new(|| {
     let mut names: HashMap<&str, Vec<&Row>> = HashMap::new();
@@ -178,6 +186,13 @@ pub(crate) fn results(instruction: &Instruction) -> usize {
     match instruction.name() {
         "bar" | "barrier" if !instruction.has("red") => 0,
         "wgmma" if !instruction.has("mma_async") => 0,
+        "mbarrier"
+            if !["arrive", "arrive_drop", "test_wait", "try_wait", "pending_count"]
+                .iter()
+                .any(|word| instruction.has(word)) =>
+        {
+            0
+        }
         name => BY_NAME.get(name).map_or(1, |rows| rows[0].results),
     }
 }

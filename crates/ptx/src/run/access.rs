@@ -8,7 +8,7 @@ use super::fault::{Fault, Race};
 use super::global::{Access as Reach, Region as Buffer};
 use super::shared::Shared;
 use super::warp::Warp;
-use crate::decode::{LOCAL_WINDOW, REGION_BITS, SHARED_WINDOW};
+use crate::decode::{LOCAL_WINDOW, PARAMETER_WINDOW, REGION_BITS, SHARED_WINDOW};
 use crate::instruction::float::{Float, Float2, Mode, Number};
 use crate::instruction::{double, float, single};
 use crate::lanes::{LANES, WideLanes, each};
@@ -22,6 +22,9 @@ pub(super) fn resolve(region: Region, address: u64) -> (Region, u64) {
     match address >> REGION_BITS {
         window if window == SHARED_WINDOW >> REGION_BITS => (Region::Shared, address - SHARED_WINDOW),
         window if window == LOCAL_WINDOW >> REGION_BITS => (Region::Local, address - LOCAL_WINDOW),
+        window if window == PARAMETER_WINDOW >> REGION_BITS => {
+            (Region::Parameter, address - PARAMETER_WINDOW)
+        }
         _ => (Region::Global, address),
     }
 }
@@ -347,7 +350,15 @@ impl Warp {
 }
 
 /// What an atomic operation leaves in memory. On global memory additions of FP32 flush subnormal numbers.
-fn update(op: AtomicOp, kind: Type, no_flush: bool, shared: bool, old: u64, b: u64, c: u64) -> u64 {
+pub(super) fn update(
+    op: AtomicOp,
+    kind: Type,
+    no_flush: bool,
+    shared: bool,
+    old: u64,
+    b: u64,
+    c: u64,
+) -> u64 {
     let keep = u64::MAX >> (64 - kind.bits());
     let (old, b, c) = (old & keep, b & keep, c & keep);
     let up = 64 - kind.bits();

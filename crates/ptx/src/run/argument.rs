@@ -1,5 +1,6 @@
 //! Arguments of a launch.
 
+use super::tensor::{SIZE, TensorMap};
 use crate::error::Error;
 use crate::text::Parameter;
 
@@ -35,13 +36,35 @@ pub enum Argument {
     },
     /// A number.
     Scalar(Scalar),
+    /// A tensor map of a buffer, whose address is the offset of the tensor there.
+    TensorMap {
+        /// Among the buffers of the launch.
+        buffer: usize,
+        /// The tensor and its boxes.
+        map: TensorMap,
+    },
     /// A null pointer.
     Null,
 }
 
 impl Argument {
-    /// The bits of an argument in its parameter; `at` counts from 0.
-    pub(crate) fn bits(&self, parameter: &Parameter, at: usize) -> Result<u64, Error> {
+    /// The bytes of an argument in its parameter; `at` counts from 0.
+    pub(crate) fn bytes(&self, parameter: &Parameter, at: usize) -> Result<Vec<u8>, Error> {
+        let Argument::TensorMap { buffer, map } = *self else {
+            return Ok(self.bits(parameter, at)?.to_le_bytes()[..parameter.bytes as usize].to_vec());
+        };
+        if parameter.bytes != SIZE as u64 {
+            let Parameter { name, bytes, .. } = parameter;
+            return Err(Error::Launch(format!(
+                "argument {at} is a tensor map of {SIZE} bytes, but parameter '{name}' has {bytes}"
+            )));
+        }
+        map.checked()?;
+        let address = ((buffer as u64 + 1) << crate::decode::REGION_BITS) + map.address;
+        Ok(TensorMap { address, ..map }.bytes().to_vec())
+    }
+
+    fn bits(&self, parameter: &Parameter, at: usize) -> Result<u64, Error> {
         let Parameter { name, kind, bytes, pointer, .. } = parameter;
         let what = if *pointer { "a pointer".to_owned() } else { format!("of type {kind}") };
         let wrong = |given: String| {
@@ -66,6 +89,7 @@ impl Argument {
             }
             Argument::Null if bits == 64 && !float => Ok(0),
             Argument::Pointer { .. } => Err(wrong("an array".to_owned())),
+            Argument::TensorMap { .. } => Err(wrong("a tensor map".to_owned())),
             Argument::Null => Err(wrong("None".to_owned())),
             Argument::Scalar(Scalar::Integer(0)) if *pointer => Ok(0),
             Argument::Scalar(Scalar::Integer(value)) if *pointer => Err(wrong(format!("the number {value}"))),

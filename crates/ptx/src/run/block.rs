@@ -2,6 +2,7 @@
 
 use super::clocks::Clocks;
 use super::fault::Fault;
+use super::object::Objects;
 use super::running::{Order, Running};
 use super::shared::Shared;
 use super::undefined::Bytes;
@@ -17,6 +18,7 @@ pub(crate) struct Block<'l> {
     pub(crate) index: [u32; 3],
     pub(crate) shared: Shared,
     pub(super) clocks: Clocks,
+    pub(super) objects: Objects,
     /// What is undefined of it, where that is followed.
     pub(crate) undefined: Bytes,
     barriers: [Barrier; BARRIERS as usize],
@@ -54,7 +56,18 @@ impl<'l> Block<'l> {
         let followed = if launch.undefined.is_some() { launch.shared_bytes } else { 0 };
         let undefined = Bytes::undefined(followed as usize);
         let clocks = Clocks::default();
-        Block { launch, index: [0; 3], shared, clocks, undefined, barriers, released: vec![], running: 0 }
+        let objects = Objects::default();
+        Block {
+            launch,
+            index: [0; 3],
+            shared,
+            clocks,
+            objects,
+            undefined,
+            barriers,
+            released: vec![],
+            running: 0,
+        }
     }
 
     /// Starts one block.
@@ -66,6 +79,7 @@ impl<'l> Block<'l> {
         self.clocks.start(number, warps.len());
         self.shared.reset();
         self.undefined.reset();
+        self.objects.reset();
         self.barriers = Default::default();
         self.released.clear();
         self.running = warps.len();
@@ -120,6 +134,10 @@ impl<'l> Block<'l> {
         let Some(warp) = warps.iter().find(|warp| warp.state == State::Ready) else {
             return self.stuck(warps);
         };
+        let missing = warps.iter().find_map(|warp| Some((warp, self.objects.waits_for(warp.waits_at?)?)));
+        if let Some((warp, what)) = missing.filter(|(warp, _)| warp.state == State::Ready) {
+            return warp.error(self, warp.line(self.launch.kernel), Fault::new(0, what));
+        }
         let what = "the loop waits for a value that no other thread writes";
         warp.error(self, warp.line(self.launch.kernel), Fault::new(0, what))
     }

@@ -178,13 +178,13 @@ impl Clocks {
     }
 
     /// A later stamp for what a warp does from now on.
-    fn advance(&mut self, warp: usize) {
+    pub(super) fn advance(&mut self, warp: usize) {
         self.time = self.time.saturating_add(1);
         self.warps[warp].own = self.time;
     }
 
     /// All that is ordered before what a warp does next, its own accesses included.
-    fn all_known(&self, warp: usize) -> Known {
+    pub(super) fn all_known(&self, warp: usize) -> Known {
         let clock = &self.warps[warp];
         let mut known = clock.passed.foreign.as_deref().cloned().unwrap_or_default();
         for (other, time) in clock.known.iter().enumerate() {
@@ -194,7 +194,7 @@ impl Clocks {
         known
     }
 
-    fn learn(&mut self, warp: usize, news: &Known) {
+    pub(super) fn learn(&mut self, warp: usize, news: &Known) {
         let block = self.block;
         let clock = &mut self.warps[warp];
         for ((_, other), time) in news.iter().filter(|((of, _), _)| *of == block) {

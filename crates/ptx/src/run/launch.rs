@@ -166,7 +166,7 @@ impl Launch<'_> {
         }
         let mut bytes = vec![0; kernel.parameter_bytes];
         for (at, (argument, parameter)) in arguments.iter().zip(&kernel.parameters).enumerate() {
-            if let Argument::Pointer { buffer, .. } = argument
+            if let Argument::Pointer { buffer, .. } | Argument::TensorMap { buffer, .. } = argument
                 && *buffer >= buffers.len()
             {
                 return Err(Error::Launch(format!(
@@ -174,9 +174,8 @@ impl Launch<'_> {
                     buffers.len()
                 )));
             }
-            let code = argument.bits(parameter, at)?.to_le_bytes();
-            let (offset, length) = (kernel.offsets[at], parameter.bytes as usize);
-            bytes[offset..offset + length].copy_from_slice(&code[..length]);
+            let code = argument.bytes(parameter, at)?;
+            bytes[kernel.offsets[at]..][..code.len()].copy_from_slice(&code);
         }
         if buffers.len() > 1000 {
             return Err(Error::Launch(format!("{} buffers are too many: 1000 are the most", buffers.len())));

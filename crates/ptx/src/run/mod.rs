@@ -4,6 +4,7 @@ mod access;
 mod argument;
 mod block;
 mod blocks;
+mod bulk;
 mod clocks;
 mod copies;
 mod descriptor;
@@ -15,6 +16,7 @@ mod groups;
 mod launch;
 mod local;
 mod matrices;
+mod object;
 mod pending;
 mod products;
 mod recording;
@@ -23,12 +25,15 @@ mod seek;
 mod shadow;
 mod shared;
 mod spin;
+mod tensor;
 mod trace;
 mod undefined;
 mod warp;
 
 pub use argument::{Argument, Buffer, Scalar};
 pub(crate) use trace::{Place, Traced};
+
+pub use tensor::TensorMap;
 
 pub use launch::{Launch, Limits, Report};
 pub use trace::{Product, Record, Trace};

@@ -25,6 +25,8 @@ struct Mark {
     filled: u8,
     /// Bytes that a copy will write that nobody has waited for.
     pending: u8,
+    /// Bytes that a bulk copy reads that nobody has waited for.
+    read: u8,
     /// Whether the words of the line have marks of their own.
     is_split: bool,
     /// Whether there are other touches that matter still, in a list.
@@ -307,7 +309,7 @@ impl Shared {
         same: impl Fn(&Shared) -> bool,
     ) -> Result<(), Race> {
         let mut conflict: Option<Conflict> = None;
-        let mut is_filled = true;
+        let (mut is_filled, mut is_read) = (true, false);
         let more = &mut self.more;
         Shared::each_mark((&mut self.lines, &mut self.words), (at, bytes), |mark, touched, words| {
             if lands {
@@ -323,6 +325,7 @@ impl Shared {
                 conflict.get_or_insert(Some(found));
             }
             is_filled &= mark.filled & touched == touched;
+            is_read |= mark.read & touched != 0;
             mark.filled |= touched;
             keep(mark, (kind, follows), touched, by, more, words);
         });
@@ -331,6 +334,7 @@ impl Shared {
             Some(conflict) if !is_filled || !same(self) => Err(refused((at, bytes), "writes", conflict, by)),
             // a copy was checked when it started
             _ if lands => Ok(()),
+            _ if is_read => Err(still_read(at)),
             _ => self.products_end(at, bytes, by),
         }
     }
@@ -375,19 +379,32 @@ impl Shared {
         self.note_read(at, 16, (false, false), by)
     }
 
+    /// A bulk copy reads here until it is waited for.
+    pub(super) fn start_reads(&mut self, at: usize, bytes: usize) {
+        let marks = (self.lines.as_mut_slice(), self.words.as_mut_slice());
+        Shared::each_mark(marks, (at, bytes), |mark, touched, _| mark.read |= touched);
+    }
+
+    pub(super) fn end_reads(&mut self, at: usize, bytes: usize) {
+        let marks = (self.lines.as_mut_slice(), self.words.as_mut_slice());
+        Shared::each_mark(marks, (at, bytes), |mark, touched, _| mark.read &= !touched);
+    }
+
     /// Notes that a copy will write here; an error if others may still read or write there.
     #[inline(always)]
     pub(super) fn note_copy(&mut self, at: usize, bytes: usize, by: By<'_>) -> Result<(), Race> {
-        let mut conflict = None;
+        let (mut conflict, mut is_read) = (None, false);
         let more = &self.more;
         Shared::each_mark((&mut self.lines, &mut self.words), (at, bytes), |mark, touched, words| {
             mark.pending |= touched;
+            is_read |= mark.read & touched != 0;
             if let Some(found) = find(mark, WEAK, touched, by, more, words) {
                 conflict.get_or_insert(found);
             }
         });
         match conflict {
             Some(found) => Err(refused((at, bytes), "copies to", Some(found), by)),
+            None if is_read => Err(still_read(at)),
             None => self.products_end(at, bytes, by),
         }
     }
@@ -475,6 +492,13 @@ fn refused((at, bytes): (usize, usize), does: &str, other: Conflict, by: By<'_>)
             }
         }
     }
+}
+
+#[cold]
+fn still_read(at: usize) -> Race {
+    Race::without_other(format!(
+        "writes shared memory at {at:#x}, which a bulk copy reads that was not waited for"
+    ))
 }
 
 /// The bytes of a word that an access touches.

@@ -1,6 +1,7 @@
 //! One warp: its registers, where it is, and what each of its instructions does.
 
 use super::block::Block;
+use super::bulk::BulkGroups;
 use super::fault::Fault;
 use super::groups::{Groups, Rendezvous};
 use super::local::Local;
@@ -43,6 +44,9 @@ pub(crate) struct Warp {
     pub(crate) registers: Registers,
     pub(crate) local: Local,
     pub(crate) copies: super::copies::Copies,
+    pub(super) bulks: BulkGroups,
+    /// The barrier object that it found not complete last.
+    pub(super) waits_at: Option<usize>,
     pub(super) products: Products,
     pub(crate) state: State,
     pub(super) groups: Groups,
@@ -90,6 +94,8 @@ impl Warp {
             },
             local: Local::new(kernel.local),
             copies: super::copies::Copies::default(),
+            bulks: BulkGroups::default(),
+            waits_at: None,
             products: Products::default(),
             state: State::Done,
             groups: Groups::default(),
@@ -127,6 +133,8 @@ impl Warp {
             self.registers.wides[slot.0 as usize] = [*value; LANES];
         }
         self.copies.reset();
+        self.bulks.reset();
+        self.waits_at = None;
         self.products.reset();
         self.groups.start(self.lanes);
         let following = block.launch.undefined.as_ref();
@@ -431,6 +439,7 @@ impl Warp {
                 let base = match region {
                     Region::Shared => crate::decode::SHARED_WINDOW,
                     Region::Local => crate::decode::LOCAL_WINDOW,
+                    Region::Parameter => crate::decode::PARAMETER_WINDOW,
                     _ => 0,
                 };
                 let value = map1(&registers.any(*a), |a| {
@@ -459,6 +468,8 @@ impl Warp {
                 return self.store_matrix(*transposed, *address, a, mask, block);
             }
             Op::CopyAsync { .. } => return self.copy(op, mask, block),
+            Op::Object(object) => return self.object(object, mask, block),
+            Op::Bulk(bulk) => return self.bulk(bulk, mask, block),
             Op::CommitCopies => self.copies.commit(),
             Op::WaitCopies(left) => {
                 let by = block.clocks.by(self.number);

@@ -41,7 +41,7 @@ impl Bytes {
         first.map_or(0, |at| self.origins[at])
     }
 
-    pub(super) fn put(&mut self, at: usize, count: usize, bits: u64, origin: Origin) {
+    pub(in crate::run) fn put(&mut self, at: usize, count: usize, bits: u64, origin: Origin) {
         for byte in 0..count {
             let at = at.wrapping_add(byte);
             if let (Some(to), Some(from)) = (self.bits.get_mut(at), self.origins.get_mut(at)) {

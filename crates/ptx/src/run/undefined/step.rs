@@ -153,6 +153,12 @@ impl Shadow {
                 }
                 Ok(())
             }
+            Op::Object(_) | Op::Bulk(_) => {
+                let what = if matches!(op, Op::Object(_)) { "the mbarrier object" } else { "the copy" };
+                self.decides(now, what, &now.reads)?;
+                self.clear_all(now);
+                Ok(())
+            }
             Op::Barrier { id, count, reduce, .. } => {
                 let words = [Some(*id), *count].into_iter().flatten();
                 let places: Vec<_> = words.map(|word| Place::Slot(Slot::Word(word, 32), 32)).collect();

@@ -6,10 +6,11 @@ kernel on CPU tensors in its block; ``compare`` runs a Triton kernel as two chip
 
 from __future__ import annotations
 
+from ._descriptor import TensorMap
 from ._launch import Launched, launch_ptx
 from ._trace import Product, Row, Trace, Watch
 
-__all__ = ["Launched", "Product", "Row", "Trace", "Watch", "compare", "emulate", "launch_ptx", "on"]
+__all__ = ["Launched", "Product", "Row", "TensorMap", "Trace", "Watch", "compare", "emulate", "launch_ptx", "on"]
 
 def __getattr__(name: str) -> object:
     """What needs Triton is imported when it is asked for."""

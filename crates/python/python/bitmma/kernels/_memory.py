@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from .._lazy import numpy as np
 from ..errors import DeviceError, PtxError
+from ._descriptor import TensorMap
 
 
 class Span(NamedTuple):
@@ -20,6 +21,13 @@ class Span(NamedTuple):
     first: int  # the first element, from the start of the span
     argument: int
     own: slice  # from the first element to the last
+
+
+class Mapped(NamedTuple):
+    """The memory of a tensor map's tensor, and its fields."""
+
+    span: Span
+    fields: tuple[Any, ...]
 
 
 # Bytes around an array that are its owner's, too, and that a kernel may read as on a GPU: a row, and at least these.
@@ -94,7 +102,9 @@ class Memory:
         return f"argument '{self.parameters[index]}'" if index < len(self.parameters) else f"argument {index}"
 
     def argument(self, index: int, value: Any) -> Any:
-        """A span, a number or None."""
+        """A span, a map, a number or None."""
+        if isinstance(value, TensorMap):
+            return Mapped(self.argument(index, value.array), value.fields())
         if value is None or isinstance(value, (bool, int, float)):
             return int(value) if isinstance(value, bool) else value
         if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
@@ -134,8 +144,13 @@ class Memory:
                 copy[span.address - start : span.address - start + len(span.bytes)] = span.bytes
             copies.append(copy)
             self.names.append(" and ".join(map(self._called, sorted(span.argument for span in group))))
-        arguments = [places[value.argument] if isinstance(value, Span) else value for value in given]
-        return arguments, copies, self.names
+
+        def placed(value: Any) -> Any:
+            if isinstance(value, Mapped):
+                return (*places[value.span.argument], *value.fields)
+            return places[value.argument] if isinstance(value, Span) else value
+
+        return [placed(value) for value in given], copies, self.names
 
     def write_back(self, copies: list[Any], written: list[bool]) -> None:
         """What a launch wrote, to where it belongs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from .._bitmma import architecture as _architecture
 from .._lazy import numpy as np
 from ..errors import OptionError, PtxError
 from . import _sass
+from ._descriptor import TensorMap
 from ._device import Device, present
 from ._launch import Launched, launch_ptx
 from ._memory import Memory
@@ -59,6 +61,9 @@ def _type_of(name: str, value: Any) -> str:
         if dtype not in TYPES:
             raise PtxError(f"parameter '{name}' is an array of {dtype}, for which Triton has no type")
         return "*" + TYPES[dtype]
+    if _is_descriptor(value):
+        element = _type_of(name, value.base)[1:]
+        return f"tensordesc<{element}[{', '.join(map(str, value.block_shape))}]>"
     if isinstance(value, bool):
         return "i1"
     if isinstance(value, float):
@@ -68,6 +73,32 @@ def _type_of(name: str, value: Any) -> str:
     if -(1 << 31) <= value < 1 << 31:
         return "i32"
     return "i64" if value < 1 << 63 else "u64"
+
+
+def _is_descriptor(value: Any) -> bool:
+    """Whether it is a tensor descriptor made on the host."""
+    return type(value).__name__ == "TensorDescriptor" and hasattr(value, "block_shape")
+
+
+def _described(ordered: list[Any], names: list[str], meta: Any) -> tuple[list[Any], list[str]]:
+    """Arguments of the entry: in place of a descriptor a map, its sizes and its strides."""
+    given, called, known = [], [], iter(meta or ())
+    for name, value in zip(names, ordered, strict=True):
+        if not _is_descriptor(value):
+            given.append(value)
+            called.append(name)
+            continue
+        about = next(known, None)
+        if about is None or about.get("is_im2col") or about.get("fp4_padded"):
+            raise PtxError(f"parameter '{name}' is a tensor descriptor of a kind that is not supported")
+        if value.round_f32_to_tf32:
+            raise PtxError(f"parameter '{name}' is a tensor descriptor that rounds to TF32, which is not supported")
+        swizzle = (0, 32, 64, 128)[about["swizzle"]]
+        box = about["block_size"]
+        given.append(TensorMap(value.base, box, swizzle, value.padding, shape=value.shape, strides=value.strides))
+        given += [int(size) for size in (*value.shape, *value.strides)]
+        called += [name] * (1 + len(value.shape) + len(value.strides))
+    return given, called
 
 
 def _is_array(value: Any) -> bool:
@@ -218,11 +249,12 @@ class OnChip:
             compiled.asm["ptx"], sizes, ordered, shared, list(bound), kernel, how["fusion"], how["ptxas_options"], how["ptxas"]
         )
         scratch = int(getattr(compiled.metadata, "global_scratch_size", 0) or 0)
-        if scratch:
-            raise PtxError("the kernel needs scratch memory for tensor descriptors, which are not supported")
-        return launch_ptx(
-            compiled.asm["ptx"], sizes, [*ordered, None, None], shared=shared, names=names, **how
-        )
+        # what each block has for the tensor maps that it makes
+        blocks = math.prod(sizes) if isinstance(sizes, (tuple, list)) else sizes
+        memory = np.zeros(scratch * blocks, np.uint8) if scratch else None
+        given, called = _described(ordered, names, getattr(compiled.metadata, "tensordesc_meta", None))
+        called += ["the scratch memory of the launch"]
+        return launch_ptx(compiled.asm["ptx"], sizes, [*given, memory, None], shared=shared, names=called, **how)
 
     @staticmethod
     def _bind(kernel: Any, args: tuple[Any, ...], values: dict[str, Any]) -> dict[str, Any]:

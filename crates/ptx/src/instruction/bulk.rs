@@ -1,0 +1,329 @@
+//! Barrier objects, bulk copies and tensor maps (PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier", "Data
+//! Movement and Conversion Instructions: Asynchronous copy", "Tensor Map Proxy").
+
+use super::row::{Row, free};
+use crate::decode::Decoder;
+use crate::decode::form::Form;
+use crate::error::Error;
+use crate::program::{Address, AtomicOp, Op, Predicate, Slot, Type, Wide, Word};
+use crate::text::{Instruction, Operand};
+
+pub(super) const ROWS: &[Row] = &[
+    free("mbarrier", |decoder, form, at| decoder.object(form, at)),
+    free("tensormap", |decoder, form, at| decoder.tensor_map(form, at)).results(0),
+    free("clusterlaunchcontrol", |_, form, _| Err(form.refuse("blocks are not cancelled"))),
+];
+
+/// An operation on a barrier object.
+#[derive(Clone, Debug)]
+pub(crate) struct Object {
+    pub(crate) address: Address,
+    pub(crate) action: Action,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Action {
+    Initialize(Word),
+    Invalidate,
+    /// `expects`: bytes that are expected besides; `drops`: it does not take part in later phases.
+    Arrive {
+        state: Slot,
+        count: Option<Word>,
+        expects: Option<Word>,
+        drops: bool,
+    },
+    Expect(Word),
+    Complete(Word),
+    /// Whether a phase is complete: of a parity, or of a state.
+    Test {
+        d: Predicate,
+        phase: Phase,
+    },
+    /// Of the copies of this warp that `cp.async` started an arrival when they have come.
+    ArriveWithCopies {
+        counts: bool,
+    },
+    Pending {
+        d: Word,
+        state: Wide,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Phase {
+    Parity(Word),
+    State(Wide),
+}
+
+/// A bulk copy, or what belongs to one.
+#[derive(Clone, Debug)]
+pub(crate) enum Bulk {
+    /// A box of a tensor into shared memory.
+    Load {
+        to: Address,
+        map: Address,
+        coordinates: Box<[Word]>,
+        barrier: Address,
+        /// Four rows of a matrix: their numbers are coordinates.
+        gathers: bool,
+    },
+    /// The same back; an operation combines with what is there.
+    Store {
+        map: Address,
+        coordinates: Box<[Word]>,
+        from: Address,
+        op: Option<AtomicOp>,
+        scatters: bool,
+    },
+    /// Bytes that lie together.
+    CopyIn {
+        to: Address,
+        from: Address,
+        bytes: Word,
+        barrier: Address,
+    },
+    CopyOut {
+        to: Address,
+        from: Address,
+        bytes: Word,
+    },
+    Commit,
+    /// Until at most that many groups are left.
+    Wait(u32),
+    /// Sets a field of a tensor map in shared memory.
+    Replace {
+        address: Address,
+        field: Field,
+        value: Slot,
+    },
+    /// A tensor map from shared to global memory.
+    CopyMap {
+        to: Address,
+        from: Address,
+    },
+}
+
+/// A field of a tensor map, of those along dimensions with its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Field {
+    Address,
+    Rank,
+    Dimension(u8),
+    Stride(u8),
+    Box(u8),
+    ElementStride(u8),
+    Type,
+    Interleave,
+    Swizzle,
+    Fill,
+}
+
+impl Decoder<'_> {
+    fn object(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
+        let actions = [
+            "init",
+            "inval",
+            "arrive_drop",
+            "arrive",
+            "complete_tx",
+            "test_wait",
+            "try_wait",
+            "expect_tx",
+            "pending_count",
+        ];
+        let action =
+            actions.into_iter().find(|action| form.flag(action)).ok_or_else(|| form.unsupported())?;
+        let (expects, parity) = (action != "expect_tx" && form.flag("expect_tx"), form.flag("parity"));
+        form.drop_if(|word| {
+            matches!(
+                word,
+                "release" | "acquire" | "relaxed" | "cta" | "noComplete" | "shared" | "shared::cta"
+            )
+        });
+        // clusters have one block
+        form.drop_if(|word| matches!(word, "cluster" | "shared::cluster"));
+        if form.need_kind()? != Type::B64 {
+            return Err(form.unsupported());
+        }
+        let all = at.operands.as_slice();
+        if let ("pending_count", [d, state]) = (action, all) {
+            let action = Action::Pending { d: self.word(d, at)?, state: self.wide(state, at)? };
+            let address = Address { base: Slot::Sink, offset: 0 };
+            return Ok(Op::Object(Box::new(Object { address, action })));
+        }
+        let (address, action) = match (action, all) {
+            ("init", [address, count]) => (address, Action::Initialize(self.word(count, at)?)),
+            ("inval", [address]) => (address, Action::Invalidate),
+            ("arrive" | "arrive_drop", [state, address, rest @ ..]) if rest.len() < 2 => {
+                let count = rest.first().map(|count| self.word(count, at)).transpose()?;
+                let state = self.any(state, Type::B64, at)?;
+                let (count, expects) = if expects { (None, count) } else { (count, None) };
+                (address, Action::Arrive { state, count, expects, drops: action == "arrive_drop" })
+            }
+            ("expect_tx", [address, bytes]) => (address, Action::Expect(self.word(bytes, at)?)),
+            ("complete_tx", [address, bytes]) => (address, Action::Complete(self.word(bytes, at)?)),
+            // how long it may be suspended changes no result
+            ("test_wait" | "try_wait", [d, address, phase] | [d, address, phase, _]) => {
+                let phase = match parity {
+                    true => Phase::Parity(self.word(phase, at)?),
+                    false => Phase::State(self.wide(phase, at)?),
+                };
+                (address, Action::Test { d: self.predicate(d, at)?, phase })
+            }
+            _ => return Err(form.unsupported()),
+        };
+        Ok(Op::Object(Box::new(Object { address: self.address(address, at)?, action })))
+    }
+
+    fn tensor_map(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
+        if form.flag("cp_fenceproxy") {
+            form.drop_if(|_| true);
+            return match at.operands.as_slice() {
+                [to, from, Operand::Integer(128)] => {
+                    let (to, from) = (self.address(to, at)?, self.address(from, at)?);
+                    Ok(Op::Bulk(Box::new(Bulk::CopyMap { to, from })))
+                }
+                _ => Err(form.unsupported()),
+            };
+        }
+        if !form.flag("replace") || !form.flag("tile") {
+            return Err(form.unsupported());
+        }
+        let (address, ordinal, value) = match at.operands.as_slice() {
+            [address, value] => (address, None, value),
+            [address, Operand::Integer(ordinal @ 0..5), value] => (address, Some(*ordinal as u8), value),
+            _ => return Err(form.unsupported()),
+        };
+        let along = |field: fn(u8) -> Field| ordinal.map(field);
+        let fields = [
+            ("global_address", Some(Field::Address)),
+            ("rank", Some(Field::Rank)),
+            ("global_dim", along(Field::Dimension)),
+            ("global_stride", along(Field::Stride)),
+            ("box_dim", along(Field::Box)),
+            ("element_stride", along(Field::ElementStride)),
+            ("elemtype", Some(Field::Type)),
+            ("interleave_layout", Some(Field::Interleave)),
+            ("swizzle_mode", Some(Field::Swizzle)),
+            ("fill_mode", Some(Field::Fill)),
+        ];
+        let field = form.one_of(&fields).flatten().ok_or_else(|| form.unsupported())?;
+        if !form.flag("shared::cta") {
+            return Err(form.refuse("a tensor map in global memory is not changed"));
+        }
+        form.drop_if(|word| word == "b1024");
+        let kind = form.need_kind()?;
+        let (address, value) = (self.address(address, at)?, self.typed(value, kind, at)?);
+        Ok(Op::Bulk(Box::new(Bulk::Replace { address, field, value })))
+    }
+
+    /// `cp.async.mbarrier.arrive`
+    pub(super) fn arrive_with_copies(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
+        let counts = !form.flag("noinc");
+        form.drop_if(|word| matches!(word, "arrive" | "shared" | "shared::cta"));
+        match (form.need_kind()?, at.operands.as_slice()) {
+            (Type::B64, [address]) => {
+                let (address, action) = (self.address(address, at)?, Action::ArriveWithCopies { counts });
+                Ok(Op::Object(Box::new(Object { address, action })))
+            }
+            _ => Err(form.unsupported()),
+        }
+    }
+
+    /// `cp.async.bulk`, `cp.reduce.async.bulk`
+    pub(super) fn bulk(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
+        let done = |bulk: Bulk| Ok(Op::Bulk(Box::new(bulk)));
+        if form.flag("commit_group") {
+            return done(Bulk::Commit);
+        }
+        if form.flag("wait_group") {
+            form.flag("read");
+            return match at.operands.as_slice() {
+                [Operand::Integer(left)] => done(Bulk::Wait((*left).min(1 << 20) as u32)),
+                _ => Err(form.unsupported()),
+            };
+        }
+        if form.flag("prefetch") {
+            form.drop_if(|_| true);
+            return Ok(Op::Nothing);
+        }
+        let ops = [
+            ("add", AtomicOp::Add),
+            ("min", AtomicOp::Minimum),
+            ("max", AtomicOp::Maximum),
+            ("inc", AtomicOp::Increment),
+            ("dec", AtomicOp::Decrement),
+            ("and", AtomicOp::And),
+            ("or", AtomicOp::Or),
+            ("xor", AtomicOp::Xor),
+        ];
+        let op = if form.flag("reduce") { form.one_of(&ops) } else { None };
+        let policy = form.flag("L2::cache_hint");
+        if form.flag("multicast::cluster") {
+            return Err(form.refuse("clusters of several blocks are not"));
+        }
+        if form.flag("im2col") || form.flag("im2col::w") {
+            return Err(form.refuse("im2col is not"));
+        }
+        let in_ = form.flag("mbarrier::complete_tx::bytes");
+        let out = form.flag("bulk_group");
+        let tensor = form.flag("tensor");
+        form.drop_if(|word| {
+            matches!(
+                word,
+                "global"
+                    | "shared::cta"
+                    | "shared::cluster"
+                    | "tile"
+                    | "1d"
+                    | "2d"
+                    | "3d"
+                    | "4d"
+                    | "5d"
+                    | "cta_group::1"
+            )
+        });
+        let gathers = form.flag("tile::gather4");
+        let scatters = form.flag("tile::scatter4");
+        let mut all = at.operands.as_slice();
+        if policy {
+            all = all.split_last().map_or(all, |(_, rest)| rest);
+        }
+        let mapped = |decoder: &mut Self, operand: &Operand| match operand {
+            Operand::Vector(list) => match list.as_slice() {
+                [map, Operand::Vector(coordinates)] => {
+                    let words: Result<Box<[Word]>, Error> =
+                        coordinates.iter().map(|coordinate| decoder.word(coordinate, at)).collect();
+                    Ok((decoder.address(map, at)?, words?))
+                }
+                _ => Err(Error::unsupported(at.line, &at.form, "")),
+            },
+            _ => Err(Error::unsupported(at.line, &at.form, "")),
+        };
+        match (tensor, in_, out, all) {
+            (true, true, false, [to, source, barrier]) if op.is_none() => {
+                let (map, coordinates) = mapped(self, source)?;
+                let (to, barrier) = (self.address(to, at)?, self.address(barrier, at)?);
+                done(Bulk::Load { to, map, coordinates, barrier, gathers })
+            }
+            (true, false, true, [target, from]) => {
+                let (map, coordinates) = mapped(self, target)?;
+                done(Bulk::Store { map, coordinates, from: self.address(from, at)?, op, scatters })
+            }
+            (false, true, false, [to, from, bytes, barrier]) if op.is_none() => {
+                let (to, from) = (self.address(to, at)?, self.address(from, at)?);
+                done(Bulk::CopyIn {
+                    to,
+                    from,
+                    bytes: self.word(bytes, at)?,
+                    barrier: self.address(barrier, at)?,
+                })
+            }
+            (false, false, true, [to, from, bytes]) if op.is_none() => {
+                let (to, from) = (self.address(to, at)?, self.address(from, at)?);
+                done(Bulk::CopyOut { to, from, bytes: self.word(bytes, at)? })
+            }
+            _ => Err(form.unsupported()),
+        }
+    }
+}

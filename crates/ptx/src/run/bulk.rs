@@ -1,0 +1,483 @@
+//! Bulk copies between global and shared memory: the boxes of tensor maps, and bytes that lie together.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::access::{resolve, update};
+use super::block::Block;
+use super::clocks::Kind;
+use super::fault::{Fault, Race};
+use super::global::Access as Reach;
+use super::object::Piece;
+use super::shared::Shared;
+use super::tensor::{MARK, SIZE, TensorMap, place};
+use super::warp::Warp;
+use crate::decode::SHARED_WINDOW;
+use crate::instruction::bulk::Bulk;
+use crate::lanes::each;
+use crate::program::{Address, AtomicOp, Region, Type, Word};
+
+/// Copies of a warp from shared memory that may still read their sources: of each group where they do.
+#[derive(Default)]
+pub(crate) struct BulkGroups {
+    groups: VecDeque<Vec<(usize, usize)>>,
+    open: Vec<(usize, usize)>,
+}
+
+impl BulkGroups {
+    pub(super) fn reset(&mut self) {
+        self.groups.clear();
+        self.open.clear();
+    }
+}
+
+/// Types of elements of a map by their number.
+const KINDS: [Type; 11] = [
+    Type::U8,
+    Type::U16,
+    Type::U32,
+    Type::S32,
+    Type::U64,
+    Type::S64,
+    Type::F16,
+    Type::F32,
+    Type::F32,
+    Type::F64,
+    Type::BF16,
+];
+
+/// An element of a box: where it is in the box, and in global memory, if it is in the tensor.
+type Visit<'v> = &'v mut dyn FnMut(u64, Option<u64>) -> Result<(), String>;
+
+/// Visits all elements of a box. `rows`: the numbers of the rows of a matrix, where they are not one after the other.
+fn visit(map: &TensorMap, first: &[i64; 5], rows: Option<&[i64]>, work: Visit<'_>) -> Result<(), String> {
+    let (mut counts, element) = (map.counts(), map.element());
+    if let Some(rows) = rows {
+        counts[1] = rows.len() as u64;
+    }
+    let mut linear = 0;
+    for i4 in 0..counts[4] {
+        for i3 in 0..counts[3] {
+            for i2 in 0..counts[2] {
+                for i1 in 0..counts[1] {
+                    let outer = [0, i1, i2, i3, i4];
+                    let mut offset = Some(map.address);
+                    for at in 1..usize::from(map.rank) {
+                        let along = match rows {
+                            Some(rows) if at == 1 => rows[i1 as usize],
+                            _ => first[at] + (outer[at] * u64::from(map.steps[at])) as i64,
+                        };
+                        let is_inside = (0..i64::from(map.dimensions[at])).contains(&along);
+                        offset = offset.filter(|_| is_inside).map(|offset| {
+                            offset.wrapping_add((along as u64).wrapping_mul(map.strides[at - 1]))
+                        });
+                    }
+                    for i0 in 0..counts[0] {
+                        let along = first[0] + (i0 * u64::from(map.steps[0])) as i64;
+                        let is_inside = (0..i64::from(map.dimensions[0])).contains(&along);
+                        let at = offset.filter(|_| is_inside);
+                        work(linear, at.map(|offset| offset.wrapping_add(along as u64 * element)))?;
+                        linear += element;
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Warp {
+    /// What each lane does, from the lowest on.
+    pub(super) fn bulk(&mut self, bulk: &Bulk, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
+        match bulk {
+            Bulk::Commit => {
+                let open = std::mem::take(&mut self.bulks.open);
+                self.bulks.groups.push_back(open);
+                return Ok(());
+            }
+            // what it has read it has also written
+            Bulk::Wait(left) => return self.wait_for_bulk(*left as usize, mask, block),
+            Bulk::CopyMap { to, from } => {
+                self.check_whole(mask)?;
+                return self.copy_map(*to, *from, mask, block);
+            }
+            _ => {}
+        }
+        for lane in each(mask) {
+            match bulk {
+                Bulk::Load { to, map, coordinates, barrier, gathers } => {
+                    let map = self.map(*map, lane, block)?;
+                    let pieces = self.box_in(&map, coordinates, *gathers, *to, lane, block)?;
+                    self.bring(*barrier, pieces, lane, block)?;
+                }
+                Bulk::Store { map, coordinates, from, op, scatters } => {
+                    let map = self.map(*map, lane, block)?;
+                    self.box_out(&map, (coordinates, *scatters), *from, *op, lane, block)?;
+                }
+                Bulk::CopyIn { to, from, bytes, barrier } => {
+                    let pieces = self.bytes_in(*to, *from, *bytes, lane, block)?;
+                    self.bring(*barrier, pieces, lane, block)?;
+                }
+                Bulk::CopyOut { to, from, bytes } => self.bytes_out(*to, *from, *bytes, lane, block)?,
+                Bulk::Replace { address, field, value } => {
+                    let at = self.shared_address(*address, lane);
+                    let fault = |what: String| Fault::new(lane, what);
+                    let at =
+                        block.shared.checked(at, SIZE as u64, "changes a tensor map of").map_err(fault)?;
+                    let (offset, bytes) = place(*field);
+                    let value = self.registers.any_lane(*value, lane);
+                    let by = block.clocks.by(self.number);
+                    let mut put = |at: usize, value: u64, bytes: usize| {
+                        let same = |shared: &Shared| shared.get(at, bytes as u8) == value;
+                        let kind = (Kind::Write, false);
+                        let noted = block.shared.note_write(at, bytes, kind, by, same);
+                        block.shared.put(at, bytes as u8, value);
+                        noted.map_err(|race: Race| Fault::new(lane, race))
+                    };
+                    put(at, u32::from_le_bytes(MARK).into(), 4)?;
+                    match bytes {
+                        8 => {
+                            put(at + offset, value & u64::from(u32::MAX), 4)?;
+                            put(at + offset + 4, value >> 32, 4)?;
+                        }
+                        1 => put(at + offset, value & 0xff, 1)?,
+                        bytes => put(at + offset, value & u64::from(u32::MAX), bytes)?,
+                    }
+                }
+                Bulk::Commit | Bulk::Wait(_) | Bulk::CopyMap { .. } => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn shared_address(&self, address: Address, lane: usize) -> u64 {
+        let at = self.registers.addresses(address)[lane];
+        if at >= SHARED_WINDOW { at - SHARED_WINDOW } else { at }
+    }
+
+    /// The copies of a warp from shared memory are over but for some groups: they have read their sources now at the latest.
+    fn wait_for_bulk(&mut self, left: usize, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
+        let lane = mask.trailing_zeros() as usize;
+        while self.bulks.groups.len() > left {
+            for (at, bytes) in self.bulks.groups.pop_front().unwrap_or_default() {
+                let by = block.clocks.by(self.number);
+                block.shared.end_reads(at, bytes);
+                block
+                    .shared
+                    .note_read(at, bytes, (false, true), by)
+                    .map_err(|race| Fault::new(lane, race))?;
+            }
+        }
+        let still: Vec<(usize, usize)> =
+            self.bulks.groups.iter().chain([&self.bulks.open]).flatten().copied().collect();
+        still.into_iter().for_each(|(at, bytes)| block.shared.start_reads(at, bytes));
+        Ok(())
+    }
+
+    /// The map at an address: of a parameter, or of memory that the kernel has written.
+    fn map(&self, address: Address, lane: usize, block: &mut Block<'_>) -> Result<TensorMap, Fault> {
+        let fault = |what: String| Fault::new(lane, what);
+        let address = self.registers.addresses(address)[lane];
+        let mut bytes = [0; SIZE];
+        match resolve(Region::Generic, address) {
+            (Region::Parameter, at) => {
+                let parameters = &block.launch.parameters;
+                let found = usize::try_from(at).ok().and_then(|at| parameters.get(at..at + SIZE));
+                let found =
+                    found.ok_or_else(|| fault("a tensor map has 128 bytes of the parameters".to_owned()))?;
+                bytes.copy_from_slice(found);
+            }
+            (Region::Shared | Region::Local, _) => {
+                return Err(fault("a tensor map is in global memory or a parameter".to_owned()));
+            }
+            (_, at) => {
+                let launch = block.launch;
+                for (index, chunk) in bytes.chunks_mut(8).enumerate() {
+                    let at = at + 8 * index as u64;
+                    let (memory, offset) =
+                        launch.global.checked(at, 8, "reads a tensor map of").map_err(fault)?;
+                    self.note_global(memory, Reach::Read, (1 << lane, |_| offset, 8), |_| false, block)?;
+                    chunk.copy_from_slice(&memory.load(offset, 8).to_le_bytes());
+                }
+            }
+        }
+        TensorMap::of(&bytes).map_err(fault)
+    }
+
+    fn copy_map(&self, to: Address, from: Address, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
+        let lane = mask.trailing_zeros() as usize;
+        let fault = |what: String| Fault::new(lane, what);
+        let from = self.shared_address(from, lane);
+        let from = block.shared.checked(from, SIZE as u64, "copies a tensor map of").map_err(fault)?;
+        let to = self.registers.addresses(to)[lane];
+        let launch = block.launch;
+        for at in (0..SIZE).step_by(8) {
+            let by = block.clocks.by(self.number);
+            block.shared.note_read(from + at, 8, (false, true), by).map_err(|race| Fault::new(lane, race))?;
+            let value = block.shared.get(from + at, 8);
+            let (memory, offset) =
+                launch.global.checked(to + at as u64, 8, "writes a tensor map of").map_err(fault)?;
+            let same = |_: usize| memory.load(offset, 8) == value;
+            self.note_global(memory, Reach::Write, (1 << lane, |_| offset, 8), same, block)?;
+            memory.store(offset, 8, value);
+            memory.written.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// The first coordinates, and the numbers of rows where they are coordinates, too.
+    fn coordinates(
+        &self,
+        map: &TensorMap,
+        coordinates: &[Word],
+        has_rows: bool,
+        lane: usize,
+    ) -> Result<([i64; 5], Option<Vec<i64>>), String> {
+        let values: Vec<i64> =
+            coordinates.iter().map(|word| i64::from(self.registers.word(*word)[lane] as i32)).collect();
+        let mut first = [0; 5];
+        if has_rows {
+            if map.rank != 2 || values.len() != 5 {
+                return Err(format!(
+                    "rows are gathered of a matrix, by 5 coordinates, not of {} dimensions by {}",
+                    map.rank,
+                    values.len()
+                ));
+            }
+            first[0] = values[0];
+            return Ok((first, Some(values[1..].to_vec())));
+        }
+        if values.len() != usize::from(map.rank) {
+            return Err(format!(
+                "the tensor map has {} dimensions, and the copy {} coordinates",
+                map.rank,
+                values.len()
+            ));
+        }
+        first[..values.len()].copy_from_slice(&values);
+        Ok((first, None))
+    }
+
+    /// A box out of global memory, as pieces of shared memory.
+    fn box_in(
+        &self,
+        map: &TensorMap,
+        coordinates: &[Word],
+        gathers: bool,
+        to: Address,
+        lane: usize,
+        block: &mut Block<'_>,
+    ) -> Result<Vec<Piece>, Fault> {
+        let fault = |what: String| Fault::new(lane, what);
+        let (first, rows) = self.coordinates(map, coordinates, gathers, lane).map_err(fault)?;
+        let element = map.element();
+        let launch = block.launch;
+        let mut bytes: Vec<u8> = vec![];
+        let mut noted = Ok(());
+        visit(map, &first, rows.as_deref(), &mut |_, at| {
+            let value = match at {
+                None if map.fills_nan => {
+                    return Err("elements outside of the tensor are NaN, whose bits are not known".to_owned());
+                }
+                None => 0,
+                Some(at) => {
+                    let (memory, offset) = launch.global.checked(at, element, "copies")?;
+                    let lanes = (1 << lane, |_: usize| offset, element as u8);
+                    if noted.is_ok() {
+                        noted = self.note_global(memory, Reach::Read, lanes, |_| false, block);
+                    }
+                    memory.load(offset, element as u8)
+                }
+            };
+            bytes.extend(&value.to_le_bytes()[..element as usize]);
+            Ok(())
+        })
+        .map_err(fault)?;
+        noted?;
+        let to = self.shared_address(to, lane);
+        if !to.is_multiple_of(128) {
+            return Err(fault(format!(
+                "copies a box to {to:#x} of shared memory, which is not a multiple of 128"
+            )));
+        }
+        let places = (to..).step_by(16).map(|at| map.exchanged(at));
+        self.pieces(&bytes, places, lane, block)
+    }
+
+    /// Pieces of 16 bytes that a copy will write to some places.
+    fn pieces(
+        &self,
+        bytes: &[u8],
+        places: impl Iterator<Item = u64>,
+        lane: usize,
+        block: &mut Block<'_>,
+    ) -> Result<Vec<Piece>, Fault> {
+        let mut pieces = vec![];
+        for (value, at) in bytes.as_chunks::<16>().0.iter().zip(places) {
+            let at = block.shared.checked(at, 16, "copies").map_err(|what| Fault::new(lane, what))?;
+            let by = block.clocks.by(self.number);
+            block.shared.note_copy(at, 16, by).map_err(|race| Fault::new(lane, race))?;
+            if block.launch.undefined.is_some() {
+                block.undefined.put(at, 8, 0, 0);
+                block.undefined.put(at + 8, 8, 0, 0);
+            }
+            pieces.push(Piece { at, value: *value });
+        }
+        Ok(pieces)
+    }
+
+    /// A copy completes its bytes at an object.
+    fn bring(
+        &mut self,
+        barrier: Address,
+        pieces: Vec<Piece>,
+        lane: usize,
+        block: &mut Block<'_>,
+    ) -> Result<(), Fault> {
+        let fault = |what: String| Fault::new(lane, what);
+        let at = self.shared_address(barrier, lane);
+        let at = block.shared.checked(at, 8, "finds an mbarrier object of").map_err(fault)?;
+        let known = Arc::new(block.clocks.all_known(self.number));
+        block.objects.get(at).map_err(fault)?.bring(pieces, &known);
+        block.clocks.advance(self.number);
+        self.spin.changes = true;
+        Ok(())
+    }
+
+    /// Notes that a copy reads shared memory until it is waited for, and gives the bytes.
+    fn read_shared(
+        &mut self,
+        places: impl Iterator<Item = u64>,
+        lane: usize,
+        block: &mut Block<'_>,
+    ) -> Result<Vec<u8>, Fault> {
+        let mut bytes = vec![];
+        for at in places {
+            let at = block.shared.checked(at, 16, "copies").map_err(|what| Fault::new(lane, what))?;
+            let by = block.clocks.by(self.number);
+            block.shared.note_read(at, 16, (false, true), by).map_err(|race| Fault::new(lane, race))?;
+            block.shared.start_reads(at, 16);
+            self.bulks.open.push((at, 16));
+            bytes.extend(block.shared.array::<16>(at));
+        }
+        Ok(bytes)
+    }
+
+    fn box_out(
+        &mut self,
+        map: &TensorMap,
+        (coordinates, scatters): (&[Word], bool),
+        from: Address,
+        op: Option<AtomicOp>,
+        lane: usize,
+        block: &mut Block<'_>,
+    ) -> Result<(), Fault> {
+        let fault = |what: String| Fault::new(lane, what);
+        let (first, rows) = self.coordinates(map, coordinates, scatters, lane).map_err(fault)?;
+        let (mut counts, element) = (map.counts(), map.element());
+        if let Some(rows) = &rows {
+            counts[1] = rows.len() as u64;
+        }
+        let size = counts.iter().product::<u64>() * element;
+        let from = self.shared_address(from, lane);
+        if !from.is_multiple_of(128) {
+            return Err(fault(format!(
+                "copies a box from {from:#x} of shared memory, which is not a multiple of 128"
+            )));
+        }
+        let places = (from..from + size).step_by(16).map(|at| map.exchanged(at));
+        let bytes = self.read_shared(places, lane, block)?;
+        let launch = block.launch;
+        let kind = KINDS[usize::from(map.kind).min(10)];
+        let (mut noted, line) = (Ok(()), self.line(launch.kernel));
+        visit(map, &first, rows.as_deref(), &mut |linear, at| {
+            let Some(at) = at else { return Ok(()) };
+            let mut code = [0; 8];
+            code[..element as usize].copy_from_slice(&bytes[linear as usize..][..element as usize]);
+            let given = u64::from_le_bytes(code);
+            let (memory, offset) = launch.global.checked(at, element, "copies")?;
+            let size = element as u8;
+            let old = memory.load(offset, size);
+            let (value, reach) = match op {
+                None => (given, Reach::Write),
+                // as `red` with the scope of the device
+                Some(op) => (
+                    update(op, kind, false, false, old, given, 0),
+                    Reach::StrongWrite { in_block: false, follows: false },
+                ),
+            };
+            if noted.is_ok() {
+                noted =
+                    self.note_global(memory, reach, (1 << lane, |_| offset, size), |_| old == value, block);
+            }
+            memory.store(offset, size, value);
+            memory.written.store(true, std::sync::atomic::Ordering::Relaxed);
+            launch.witness(memory, offset, size, line, || self.thread(block, lane));
+            Ok(())
+        })
+        .map_err(fault)?;
+        self.spin.changes = true;
+        noted
+    }
+
+    fn bytes_in(
+        &self,
+        to: Address,
+        from: Address,
+        bytes: Word,
+        lane: usize,
+        block: &mut Block<'_>,
+    ) -> Result<Vec<Piece>, Fault> {
+        let fault = |what: String| Fault::new(lane, what);
+        let count = u64::from(self.registers.word(bytes)[lane]);
+        let from = self.registers.addresses(from)[lane];
+        let to = self.shared_address(to, lane);
+        check_bulk(from, to, count).map_err(fault)?;
+        let launch = block.launch;
+        let mut contents = vec![];
+        for at in (from..from + count).step_by(8) {
+            let (memory, offset) = launch.global.checked(at, 8, "copies").map_err(fault)?;
+            self.note_global(memory, Reach::Read, (1 << lane, |_| offset, 8), |_| false, block)?;
+            contents.extend(memory.load(offset, 8).to_le_bytes());
+        }
+        self.pieces(&contents, (to..).step_by(16), lane, block)
+    }
+
+    fn bytes_out(
+        &mut self,
+        to: Address,
+        from: Address,
+        bytes: Word,
+        lane: usize,
+        block: &mut Block<'_>,
+    ) -> Result<(), Fault> {
+        let fault = |what: String| Fault::new(lane, what);
+        let count = u64::from(self.registers.word(bytes)[lane]);
+        let to = self.registers.addresses(to)[lane];
+        let from = self.shared_address(from, lane);
+        check_bulk(to, from, count).map_err(fault)?;
+        let contents = self.read_shared((from..from + count).step_by(16), lane, block)?;
+        let (launch, line) = (block.launch, self.line(block.launch.kernel));
+        for (at, value) in (to..).step_by(8).zip(contents.as_chunks::<8>().0) {
+            let value = u64::from_le_bytes(*value);
+            let (memory, offset) = launch.global.checked(at, 8, "copies").map_err(fault)?;
+            let same = |_: usize| memory.load(offset, 8) == value;
+            self.note_global(memory, Reach::Write, (1 << lane, |_| offset, 8), same, block)?;
+            memory.store(offset, 8, value);
+            memory.written.store(true, std::sync::atomic::Ordering::Relaxed);
+            launch.witness(memory, offset, 8, line, || self.thread(block, lane));
+        }
+        self.spin.changes = true;
+        Ok(())
+    }
+}
+
+/// Bulk copies are of 16 bytes and multiples, at such addresses.
+fn check_bulk(global: u64, shared: u64, bytes: u64) -> Result<(), String> {
+    match [global, shared, bytes].iter().find(|number| !number.is_multiple_of(16)) {
+        Some(number) => {
+            Err(format!("a bulk copy has addresses and a size that are multiples of 16, not {number:#x}"))
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,64 @@
+"""Tensor maps: tensors whose boxes a kernel copies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import PtxError
+
+#: Types of elements by their number for ``tensormap.replace``.
+KINDS = {
+    "uint8": 0, "int8": 0, "bool": 0, "float8_e4m3fn": 0, "float8_e5m2": 0, "float8_e8m0fnu": 0, "uint16": 1, "int16": 1, "uint32": 2,
+    "int32": 3, "uint64": 4, "int64": 5, "float16": 6, "float32": 7, "float64": 9, "bfloat16": 10,
+}  # fmt: skip
+
+#: Patterns of the swizzle by their bytes.
+SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
+
+
+@dataclass(frozen=True)
+class TensorMap:
+    """A tensor and the boxes of it that a kernel copies, as ``cuTensorMapEncodeTiled`` is given them: an argument of ``launch_ptx``.
+
+    ``array`` is a NumPy array or a tensor on the CPU whose last dimension lies together; ``box`` has the elements of a box along
+    each dimension. ``swizzle`` is the pattern in bytes (0, 32, 64, 128) by which chunks of 16 bytes are exchanged in shared memory;
+    ``fill`` is "zero" or "nan", for elements outside of the tensor; ``steps`` says of how many elements each is copied.
+    """
+
+    array: Any
+    box: Sequence[int]
+    swizzle: int = 0
+    fill: str = "zero"
+    steps: Sequence[int] | None = None
+    #: Elements and their distances in elements, where they are not the array's own.
+    shape: Sequence[int] | None = None
+    strides: Sequence[int] | None = None
+
+    def fields(self) -> tuple[tuple[int, int, bool], list[int], list[int], list[int], list[int]]:
+        """Kind, swizzle and filling; sizes, strides in bytes, boxes and steps, the dimension that lies together first."""
+        name = str(self.array.dtype).rpartition(".")[2]
+        if name not in KINDS:
+            raise PtxError(f"a tensor map of {name}: it has elements of {', '.join(KINDS)}")
+        if self.swizzle not in SWIZZLES:
+            raise PtxError(f"swizzle is {self.swizzle!r}; one of {', '.join(map(str, SWIZZLES))}")
+        if self.fill not in ("zero", "nan"):
+            raise PtxError(f"fill is {self.fill!r}; one of zero, nan")
+        size = self.array.dtype.itemsize
+        shape = list(self.array.shape if self.shape is None else self.shape)
+        if self.strides is not None:
+            strides = [stride * size for stride in self.strides]
+        elif hasattr(self.array, "data_ptr"):
+            strides = [stride * size for stride in self.array.stride()]
+        else:
+            strides = list(self.array.strides)
+        steps = [1] * len(shape) if self.steps is None else list(self.steps)
+        if not 1 <= len(shape) <= 5 or not len(shape) == len(strides) == len(self.box) == len(steps):
+            raise PtxError(f"a tensor map of 1 to 5 dimensions, {len(shape)} given, with a box of as many, not {len(self.box)}")
+        if strides[-1] != size:
+            raise PtxError(f"the last dimension of a tensor map lies together: its elements are {strides[-1]} bytes apart, not {size}")
+        if any(not 0 < length < 1 << 32 for length in (*shape, *self.box, *steps)) or any(stride < 0 for stride in strides):
+            raise PtxError("the sizes of a tensor map are positive, and below 2**32")
+        kind = (KINDS[name], SWIZZLES[self.swizzle], self.fill == "nan")
+        return kind, shape[::-1], strides[-2::-1], list(self.box)[::-1], steps[::-1]
