@@ -1,7 +1,6 @@
 //! Bulk copies between global and shared memory: the boxes of tensor maps, and bytes that lie together.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use super::access::{resolve, update};
 use super::block::Block;
@@ -337,9 +336,8 @@ impl Warp {
         let fault = |what: String| Fault::new(lane, what);
         let at = self.shared_address(barrier, lane);
         let at = block.shared.checked(at, 8, "finds an mbarrier object of").map_err(fault)?;
-        let known = Arc::new(block.clocks.all_known(self.number));
-        block.objects.get(at).map_err(fault)?.bring(pieces, &known);
-        block.clocks.advance(self.number);
+        let left = block.clocks.leave(self.number);
+        block.objects.get(at).map_err(fault)?.bring(pieces, &left);
         self.spin.changes = true;
         Ok(())
     }

@@ -72,11 +72,9 @@ pub(crate) struct Clocks {
     /// Warps that have ended.
     ended: Vec<usize>,
     /// What warps left at named barriers that they did not wait for.
-    arrived: HashMap<u32, Vec<(Known, Passed)>>,
+    arrived: HashMap<u32, Vec<Left>>,
     /// What was released to warps of this block, by address.
     flags: HashMap<u64, Arc<Known>>,
-    /// Whether a warp has multiplied from shared memory.
-    multiplies: bool,
 }
 
 #[derive(Clone, Default)]
@@ -86,8 +84,6 @@ struct Clock {
     /// Of the others of the block.
     known: Vec<u32>,
     passed: Passed,
-    /// Groups of asynchronous products of each warpgroup that were waited for.
-    products: [u32; GROUPS],
     committed: u32,
     /// What the last fence lets a strong write release to its block.
     fenced: Option<Arc<Known>>,
@@ -103,6 +99,22 @@ struct Passed {
     fenced: Option<Arc<Known>>,
     /// What strong reads have read that a fence acquires: after a barrier one of any warp does.
     read: Option<Arc<Known>>,
+    /// Groups of asynchronous products of each warpgroup that were waited for.
+    products: [u32; GROUPS],
+}
+
+/// What a warp leaves for those that learn of what it did before.
+#[derive(Clone, Default)]
+pub(super) struct Left {
+    known: Arc<Known>,
+    passed: Passed,
+}
+
+impl Left {
+    pub(super) fn join(&mut self, other: &Left) {
+        join(&mut self.known, &other.known);
+        self.passed.join(&other.passed);
+    }
 }
 
 impl Passed {
@@ -110,6 +122,7 @@ impl Passed {
         join_any(&mut self.foreign, other.foreign.as_ref());
         join_any(&mut self.fenced, other.fenced.as_ref());
         join_any(&mut self.read, other.read.as_ref());
+        self.products = std::array::from_fn(|group| self.products[group].max(other.products[group]));
     }
 }
 
@@ -140,13 +153,12 @@ impl Clocks {
     /// For the next block.
     pub(super) fn start(&mut self, block: u32, warps: usize) {
         self.block = block;
-        (self.time, self.base, self.multiplies) = (1, 0, false);
+        (self.time, self.base) = (1, 0);
         self.warps.resize(warps, Clock::default());
         for clock in &mut self.warps {
             clock.own = 1;
             clock.known.clear();
             clock.known.resize(warps, 0);
-            clock.products = [0; GROUPS];
             clock.committed = 0;
             (clock.passed, clock.fenced) = (Passed::default(), None);
         }
@@ -178,13 +190,13 @@ impl Clocks {
     }
 
     /// A later stamp for what a warp does from now on.
-    pub(super) fn advance(&mut self, warp: usize) {
+    fn advance(&mut self, warp: usize) {
         self.time = self.time.saturating_add(1);
         self.warps[warp].own = self.time;
     }
 
     /// All that is ordered before what a warp does next, its own accesses included.
-    pub(super) fn all_known(&self, warp: usize) -> Known {
+    fn all_known(&self, warp: usize) -> Known {
         let clock = &self.warps[warp];
         let mut known = clock.passed.foreign.as_deref().cloned().unwrap_or_default();
         for (other, time) in clock.known.iter().enumerate() {
@@ -194,7 +206,7 @@ impl Clocks {
         known
     }
 
-    pub(super) fn learn(&mut self, warp: usize, news: &Known) {
+    fn learn(&mut self, warp: usize, news: &Known) {
         let block = self.block;
         let clock = &mut self.warps[warp];
         for ((_, other), time) in news.iter().filter(|((of, _), _)| *of == block) {
@@ -212,9 +224,21 @@ impl Clocks {
 
     /// A warp arrives at a barrier and goes on: those that wait there learn what it did before.
     pub(super) fn arrive(&mut self, barrier: u32, warp: usize) {
-        let known = (self.all_known(warp), self.warps[warp].passed.clone());
-        self.arrived.entry(barrier).or_default().push(known);
+        let left = self.leave(warp);
+        self.arrived.entry(barrier).or_default().push(left);
+    }
+
+    /// What a warp leaves of what it did; what it does from now on is not in it.
+    pub(super) fn leave(&mut self, warp: usize) -> Left {
+        let known = Arc::new(self.all_known(warp));
         self.advance(warp);
+        Left { known, passed: self.warps[warp].passed.clone() }
+    }
+
+    /// A warp learns of what others left.
+    pub(super) fn take(&mut self, warp: usize, left: &Left) {
+        self.learn(warp, &left.known);
+        self.warps[warp].passed.join(&left.passed);
     }
 
     pub(super) fn end(&mut self, warp: usize) {
@@ -243,20 +267,12 @@ impl Clocks {
         }
         let mut passed = Passed::default();
         waiting.iter().chain(ended).for_each(|warp| passed.join(&self.warps[*warp].passed));
-        arrived.iter().for_each(|(_, other)| passed.join(other));
+        arrived.iter().for_each(|left| passed.join(&left.passed));
         waiting.iter().for_each(|warp| self.warps[*warp].passed.clone_from(&passed));
-        if self.multiplies {
-            let mut products = [0; GROUPS];
-            for warp in waiting.iter().chain(ended) {
-                let own = self.warps[*warp].products;
-                products = std::array::from_fn(|group| products[group].max(own[group]));
-            }
-            waiting.iter().for_each(|warp| self.warps[*warp].products = products);
-        }
         self.time = self.time.saturating_add(1);
         waiting.iter().for_each(|warp| self.warps[*warp].own = self.time);
-        for (known, _) in arrived {
-            waiting.iter().for_each(|warp| self.learn(*warp, &known));
+        for left in arrived {
+            waiting.iter().for_each(|warp| self.learn(*warp, &left.known));
         }
     }
 
@@ -331,8 +347,7 @@ impl Clocks {
     }
 
     /// The group of asynchronous products that a warp has not committed yet.
-    pub(super) fn open_products(&mut self, warp: usize) -> u32 {
-        self.multiplies = true;
+    pub(super) fn open_products(&self, warp: usize) -> u32 {
         self.warps[warp].committed + 1
     }
 
@@ -345,7 +360,8 @@ impl Clocks {
     pub(super) fn wait_products(&mut self, warp: usize, left: u32) {
         let clock = &mut self.warps[warp];
         let group = warp / crate::matrix::WARPGROUP;
-        clock.products[group] = clock.products[group].max(clock.committed.saturating_sub(left));
+        let products = &mut clock.passed.products;
+        products[group] = products[group].max(clock.committed.saturating_sub(left));
     }
 
     /// Warpgroups of the block, the last of which may lack warps.
@@ -356,6 +372,6 @@ impl Clocks {
     /// The groups of products of each warpgroup that are ordered before what a warp does now.
     #[inline(always)]
     pub(super) fn products(&self, warp: u8) -> &[u32; GROUPS] {
-        &self.warps[usize::from(warp)].products
+        &self.warps[usize::from(warp)].passed.products
     }
 }

@@ -1,10 +1,9 @@
 //! Barrier objects in shared memory: threads arrive, copies complete bytes, and waiting threads learn what was done before.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::block::Block;
-use super::clocks::{Kind, Known, join};
+use super::clocks::{Kind, Left};
 use super::fault::{Fault, Race};
 use super::shared::Shared;
 use super::warp::Warp;
@@ -23,9 +22,9 @@ pub(super) struct Barrier {
     /// Phases that are complete.
     phases: u64,
     /// What those that arrived in this phase did before.
-    gathered: Arc<Known>,
+    gathered: Left,
     /// The same of the phase before, which those that wait learn.
-    released: Arc<Known>,
+    released: Left,
     /// What copies of this phase bring, and those of complete phases, which no thread has waited for: it is not there before.
     started: Vec<Piece>,
     arrived: Vec<Piece>,
@@ -70,24 +69,24 @@ impl Objects {
 }
 
 impl Barrier {
-    fn arrive(&mut self, count: u32, known: &Arc<Known>) -> Result<(), String> {
+    fn arrive(&mut self, count: u32, left: &Left) -> Result<(), String> {
         if count == 0 || count > self.pending {
             return Err(format!(
                 "{count} more arrivals at an mbarrier object that waits for {} of {}",
                 self.pending, self.expected
             ));
         }
-        join(&mut self.gathered, known);
+        self.gathered.join(left);
         self.pending -= count;
         self.complete();
         Ok(())
     }
 
     /// A copy brings pieces; what its thread did before is done before.
-    pub(super) fn bring(&mut self, pieces: Vec<Piece>, known: &Arc<Known>) {
+    pub(super) fn bring(&mut self, pieces: Vec<Piece>, left: &Left) {
         self.bytes -= 16 * pieces.len() as i64;
         self.started.extend(pieces);
-        join(&mut self.gathered, known);
+        self.gathered.join(left);
         self.complete();
     }
 
@@ -149,7 +148,6 @@ impl Warp {
             Action::Test { .. } => block.shared.note_read(at, 8, (true, true), by).map_err(race)?,
             _ => block.shared.note_write(at, 8, (kind, false), by, |_| false).map_err(race)?,
         }
-        let known = Arc::new(block.clocks.all_known(self.number));
         match object.action {
             Action::Initialize(count) => {
                 let expected = word(count);
@@ -167,13 +165,14 @@ impl Warp {
             }
             Action::Arrive { state, count, expects, drops } => {
                 let (count, expects) = (count.map_or(1, word), expects.map_or(0, word));
+                let left = block.clocks.leave(self.number);
                 let barrier = block.objects.get(at).map_err(fault)?;
                 let old = barrier.state();
                 barrier.bytes += i64::from(expects);
                 if drops {
                     barrier.expected = barrier.expected.saturating_sub(count);
                 }
-                barrier.arrive(count, &known).map_err(fault)?;
+                barrier.arrive(count, &left).map_err(fault)?;
                 self.registers.set_any(state, 1 << lane, &[old; LANES]);
                 self.spin.changes = true;
             }
@@ -189,12 +188,12 @@ impl Warp {
                 // the copies of the warp are there when it arrives
                 self.copies.commit();
                 self.copies.wait(0, &mut block.shared, by)?;
-                let known = Arc::new(block.clocks.all_known(self.number));
+                let left = block.clocks.leave(self.number);
                 let barrier = block.objects.get(at).map_err(fault)?;
                 if counts {
                     barrier.pending += 1;
                 }
-                barrier.arrive(1, &known).map_err(fault)?;
+                barrier.arrive(1, &left).map_err(fault)?;
                 self.spin.changes = true;
             }
             Action::Test { phase, .. } => {
@@ -209,15 +208,12 @@ impl Warp {
                 if is_complete {
                     let released = barrier.released.clone();
                     let pieces = std::mem::take(&mut barrier.arrived);
-                    block.clocks.learn(self.number, &released);
+                    block.clocks.take(self.number, &released);
                     self.land(at, pieces, lane, block)?;
                 }
                 return Ok(is_complete);
             }
             Action::Pending { .. } => {}
-        }
-        if kind == Kind::Strong {
-            block.clocks.advance(self.number);
         }
         Ok(false)
     }
@@ -239,11 +235,10 @@ impl Warp {
             block.shared.land(at, 16, by, same).map_err(|race| Fault::new(lane, race))?;
             block.shared.put_array(at, value);
         }
-        let known = Arc::new(block.clocks.all_known(self.number));
+        let left = block.clocks.leave(self.number);
         if let Ok(barrier) = block.objects.get(at) {
-            join(&mut barrier.released, &known);
+            barrier.released.join(&left);
         }
-        block.clocks.advance(self.number);
         Ok(())
     }
 }
