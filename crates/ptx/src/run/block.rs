@@ -113,15 +113,16 @@ impl<'l> Block<'l> {
                 let unwritten = self.shared.unwritten.is_some() || warps.iter().any(|warp| warp.unwritten);
                 return Ok(Pause::Ended { unwritten });
             }
-            if spins {
-                let changes = warps.iter_mut().fold(false, |all, warp| all | warp.spin.has_changed());
-                return Ok(Pause::Spins { changes });
-            }
-            if ran {
+            // those that spin may wait for what comes after a product
+            if ran && !spins {
                 continue;
             }
             if !warps.iter().any(|warp| matches!(warp.state, State::Multiplying { .. })) {
-                return Err(self.stuck(warps));
+                if !spins {
+                    return Err(self.stuck(warps));
+                }
+                let changes = warps.iter_mut().fold(false, |all, warp| all | warp.spin.has_changed());
+                return Ok(Pause::Spins { changes });
             }
             Warp::add_products(self.launch.kernel, warps).map_err(|(warp, fault)| {
                 warps[warp].error(self, warps[warp].line(self.launch.kernel), fault)

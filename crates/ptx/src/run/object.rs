@@ -28,6 +28,9 @@ pub(super) struct Barrier {
     /// What copies of this phase bring, and those of complete phases, which no thread has waited for: it is not there before.
     started: Vec<Piece>,
     arrived: Vec<Piece>,
+    /// Warps that have not seen that the phase before, which waited for copies, was not complete. Each sees it once: on a GPU the bytes
+    /// may come as late.
+    unseen: u32,
 }
 
 /// 16 bytes that a copy brings.
@@ -57,14 +60,18 @@ impl Objects {
     /// What an object waits for.
     pub(super) fn waits_for(&self, at: usize) -> Option<String> {
         let Barrier { expected, pending, bytes, phases, .. } = self.0.get(&at)?;
-        let missing = match bytes {
-            0 => String::new(),
-            bytes if *bytes > 0 => format!(" and {bytes} bytes"),
-            bytes => format!(", and {} bytes came that nobody expects", -bytes),
+        let arrivals = (*pending > 0).then(|| format!("{pending} of {expected} arrivals"));
+        let awaited = (*bytes > 0).then(|| format!("{bytes} bytes"));
+        let missing: Vec<String> = [arrivals, awaited].into_iter().flatten().collect();
+        let missing = match missing.is_empty() {
+            true => String::new(),
+            false => format!(": {} are missing", missing.join(" and ")),
         };
-        Some(format!(
-            "phase {phases} of the mbarrier object at {at:#x} is not complete: {pending} of {expected} arrivals{missing} are missing"
-        ))
+        let surplus = match *bytes < 0 {
+            true => format!("; {} bytes came that nobody expects", -bytes),
+            false => String::new(),
+        };
+        Some(format!("phase {phases} of the mbarrier object at {at:#x} is not complete{missing}{surplus}"))
     }
 }
 
@@ -95,6 +102,7 @@ impl Barrier {
             self.phases += 1;
             self.pending = self.expected;
             self.released = std::mem::take(&mut self.gathered);
+            self.unseen = if self.started.is_empty() { 0 } else { u32::MAX };
             self.arrived.append(&mut self.started);
         }
     }
@@ -114,15 +122,21 @@ impl Warp {
             return Ok(());
         }
         let addresses = self.registers.addresses(object.address);
-        let mut holds = 0;
+        let (mut holds, mut seen) = (0, vec![]);
         for lane in each(mask) {
             let fault = |what: String| Fault::new(lane, what);
             let address = addresses[lane];
             let address = if address >= SHARED_WINDOW { address - SHARED_WINDOW } else { address };
             let at = block.shared.checked(address, 8, "finds an mbarrier object of").map_err(fault)?;
             holds |= u32::from(self.object_of_lane(object, (at, lane), block)?) << lane;
+            seen.push(at);
         }
         if let Action::Test { d, .. } = object.action {
+            for at in seen {
+                if let Ok(barrier) = block.objects.get(at) {
+                    barrier.unseen &= !(1 << self.number);
+                }
+            }
             self.registers.set_predicate(d, mask, holds);
             self.spin.has_read(&[[u64::from(holds); LANES]], 1);
         }
@@ -204,6 +218,8 @@ impl Warp {
                     }
                     Phase::State(state) => barrier.phases != self.registers.wide(state)[lane] >> 32,
                 };
+                let own = 1 << self.number;
+                let is_complete = is_complete && barrier.unseen & own == 0;
                 self.waits_at = (!is_complete).then_some(at);
                 if is_complete {
                     let released = barrier.released.clone();

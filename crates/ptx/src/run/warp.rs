@@ -248,8 +248,11 @@ impl Warp {
                         if self.turns > block.launch.limits.turns {
                             let lane = mask.trailing_zeros() as usize;
                             let limit = block.launch.limits.turns;
-                            let what =
+                            let mut what =
                                 format!("the loop has made more than {limit} turns; loop_limit raises this");
+                            if let Some(waits) = self.waits_at.and_then(|at| block.objects.waits_for(at)) {
+                                what += &format!(": {waits}");
+                            }
                             break Err(self.error(block, step.line, Fault::new(lane, what)));
                         }
                         if self.turns.is_multiple_of(TURNS_AT_ONCE) {
