@@ -1,7 +1,7 @@
 //! Barrier objects, bulk copies and tensor maps (PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier", "Data
 //! Movement and Conversion Instructions: Asynchronous copy", "Tensor Map Proxy").
 
-use super::row::{Row, free};
+use super::row::{Row, Since, free};
 use crate::decode::Decoder;
 use crate::decode::form::Form;
 use crate::error::Error;
@@ -10,7 +10,7 @@ use crate::text::{Instruction, Operand};
 
 pub(super) const ROWS: &[Row] = &[
     free("mbarrier", |decoder, form, at| decoder.object(form, at)),
-    free("tensormap", |decoder, form, at| decoder.tensor_map(form, at)).results(0),
+    free("tensormap", |decoder, form, at| decoder.tensor_map(form, at)).results(0).since(Since::Hopper),
     free("clusterlaunchcontrol", |_, form, _| Err(form.refuse("blocks are not cancelled"))),
 ];
 
@@ -133,6 +133,8 @@ impl Decoder<'_> {
         ];
         let action =
             actions.into_iter().find(|action| form.flag(action)).ok_or_else(|| form.unsupported())?;
+        let is_new = at.has("expect_tx") || matches!(action, "try_wait" | "complete_tx");
+        self.needs_hopper(is_new, form)?;
         let (expects, parity) = (action != "expect_tx" && form.flag("expect_tx"), form.flag("parity"));
         form.drop_if(|word| {
             matches!(
@@ -173,6 +175,12 @@ impl Decoder<'_> {
             _ => return Err(form.unsupported()),
         };
         Ok(Op::Object(Box::new(Object { address: self.address(address, at)?, action })))
+    }
+
+    /// An error where the target is older than what is new.
+    fn needs_hopper(&self, is_new: bool, form: &Form<'_>) -> Result<(), Error> {
+        let missing = if is_new { Since::Hopper.missing(self.architecture) } else { None };
+        missing.map_or(Ok(()), |why| Err(form.refuse(why)))
     }
 
     fn tensor_map(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
@@ -232,6 +240,7 @@ impl Decoder<'_> {
 
     /// `cp.async.bulk`, `cp.reduce.async.bulk`
     pub(super) fn bulk(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
+        self.needs_hopper(true, form)?;
         let done = |bulk: Bulk| Ok(Op::Bulk(Box::new(bulk)));
         if form.flag("commit_group") {
             return done(Bulk::Commit);

@@ -71,7 +71,7 @@ pub(crate) enum Since {
 
 impl Since {
     /// Why a target does not have it.
-    fn missing(self, architecture: Architecture) -> Option<&'static str> {
+    pub(super) fn missing(self, architecture: Architecture) -> Option<&'static str> {
         let rank = match architecture {
             Architecture::Blackwell | Architecture::RtxBlackwell => Since::Blackwell,
             Architecture::Hopper => Since::Hopper,

@@ -126,11 +126,9 @@ fn threads_come_to_a_barrier_that_is_not_aligned_from_several_places() {
         assert_eq!(threads(64, &body), (0..64).map(|thread| thread ^ 48).collect::<Vec<u32>>(), "{body}");
     }
     // some end before they come there, others wait where their paths join
-    let body = format!(
-        "setp.lt.u32 %p1, %r2, 48;\n@%p1 bra $ON;\nst.global.b32 [%d3], %r2;\nret;\n$ON:\nsetp.lt.u32 %p1, %r2, 40;\n@%p1 bra $LOW;\n\
-         barrier.sync 0;\n$LOW:\n@!%p1 bra $READ;\nbarrier.sync 0;\n$READ:\nst.global.b32 [%d3], %r2;"
-    );
-    assert_eq!(threads(64, &body), (0..64).collect::<Vec<u32>>());
+    let body = "setp.lt.u32 %p1, %r2, 48;\n@%p1 bra $ON;\nst.global.b32 [%d3], %r2;\nret;\n$ON:\nsetp.lt.u32 %p1, %r2, 40;\n@%p1 bra $LOW;\n\
+         barrier.sync 0;\n$LOW:\n@!%p1 bra $READ;\nbarrier.sync 0;\n$READ:\nst.global.b32 [%d3], %r2;";
+    assert_eq!(threads(64, body), (0..64).collect::<Vec<u32>>());
     // what a barrier counts, of both places
     let body = "setp.lt.u32 %p2, %r2, 40; setp.lt.u32 %p1, %r2, 16;\n@%p1 bra $LOW;\nbarrier.red.popc.u32 %r7, 0, %p2;\nbra $END;\n\
         $LOW:\nbarrier.red.popc.u32 %r6, 0, !%p2;\nadd.u32 %r7, %r6, 100;\n$END:\nst.global.b32 [%d3], %r7;";

@@ -179,9 +179,15 @@ fn what_is_not_supported_is_refused_by_name_with_its_line() {
     let cases = [
         ("tanh.approx.f32 %r6, %r2;", "line 9: 'tanh.approx.f32' is not supported"),
         ("ex2.approx.ftz.f16x2 %r6, %r2;", "line 9: 'ex2.approx.ftz.f16x2' is not supported"),
+        ("\ntcgen05.wait::ld.sync.aligned;", "line 10: 'tcgen05.wait::ld.sync.aligned' is not supported"),
+        // newer than sm_80
         (
-            "\nmbarrier.init.shared::cta.b64 [%r4], 1;",
-            "line 10: 'mbarrier.init.shared::cta.b64' is not supported",
+            "cp.async.bulk.commit_group;",
+            "line 9: 'cp.async.bulk.commit_group' is not supported: it needs sm_90 or later",
+        ),
+        (
+            "mbarrier.try_wait.shared::cta.b64 %p1, [%r4], %d1;",
+            "line 9: 'mbarrier.try_wait.shared::cta.b64' is not supported: it needs sm_90 or later",
         ),
         ("frobnicate.f32 %r6, %r2;", "line 9: 'frobnicate.f32' is not supported"),
         (
