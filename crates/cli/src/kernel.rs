@@ -7,7 +7,7 @@ mod show;
 use std::path::{Path, PathBuf};
 
 use bitmma_files::reading;
-use bitmma_ptx::{Compiler, FOLDERS_VARIABLE, Program, Tools};
+use bitmma_ptx::{Compiler, Program, Tools};
 use clap::Subcommand;
 
 use crate::failure::{Failure, Outcome, Within};
@@ -20,9 +20,10 @@ instruction's model), unordered (a sum of floats in the order of blocks), refuse
 which lines are doubtful. `run` runs an entry as a GPU would.
 
 What ptxas fuses it is asked: the text is compiled, and the code says it. ptxas and nvdisasm are looked for in the folders of \
-BITMMA_CUDA_TOOLS, in PATH, and in bin of CUDA_HOME and CUDA_PATH. Where they are not found, or with --fusion predict, a rule \
-says it. --fusion off is for kernels that are compiled without fusion (nvcc -fmad=false). Both commands print which it was. \
-Listings are kept in BITMMA_CACHE, by default bitmma in XDG_CACHE_HOME or ~/.cache; BITMMA_CACHE=off keeps none.
+BITMMA_CUDA_TOOLS, in PATH, and in bin of CUDA_HOME and CUDA_PATH. Where they are not found or fail, a rule says it, and the \
+reason is printed; with --fusion ask that is an error. --fusion predict goes by the rule alone. --fusion off is for kernels that \
+are compiled without fusion (nvcc -fmad=false). Both commands print which it was. Listings are kept in the folder BITMMA_CACHE \
+(an absolute path), by default bitmma in XDG_CACHE_HOME or ~/.cache; BITMMA_CACHE=off keeps none.
 
 An argument of `run` is, in the order of the parameters, a .npy file (a buffer), out:y.npy (a buffer that is written back; \
 out:y.npy:f32:4x1000 makes a new one of zeros), a number with its type (f32:0.5, i32:1000, u64:7), or null.
@@ -63,7 +64,7 @@ struct Show {
     /// Target architecture, if not that of the text, as in sm_90a
     #[arg(long, value_name = "SM")]
     target: Option<String>,
-    /// ask: ptxas says what it fuses; predict: a rule; off: nothing is [default: ask where ptxas is found]
+    /// ask: ptxas says what it fuses; predict: a rule; off: nothing is [default: ask, or else predict]
     #[arg(long, value_name = "HOW", value_parser = ["ask", "predict", "off"])]
     fusion: Option<String>,
     /// Print JSON
@@ -94,7 +95,7 @@ struct Run {
     /// gpu: what ptxas makes of the text; text: the text as written
     #[arg(long, value_name = "MODE", default_value = "gpu", value_parser = ["gpu", "text"])]
     mode: String,
-    /// ask: ptxas says what it fuses; predict: a rule; off: nothing is [default: ask where ptxas is found]
+    /// ask: ptxas says what it fuses; predict: a rule; off: nothing is [default: ask, or else predict]
     #[arg(long, value_name = "HOW", value_parser = ["ask", "predict", "off"])]
     fusion: Option<String>,
     /// Run a kernel with doubtful lines, or one that depends on the order of blocks
@@ -133,14 +134,15 @@ fn program(path: &Path) -> Result<Program, Failure> {
 fn compiler(program: &Program, target: Option<&str>, fusion: Option<&str>) -> Result<Compiler, Failure> {
     let tools = || Tools::find(&[], target.unwrap_or(program.target()));
     Ok(match fusion {
-        Some("predict") => Compiler::Predicted,
+        Some("predict") => Compiler::Predicted(None),
         Some("off") => Compiler::Off,
         Some(_) => match tools() {
-            Some(tools) => Compiler::Asked(tools),
-            None => bail!(
-                "ptxas and nvdisasm are not in PATH or CUDA_HOME; {FOLDERS_VARIABLE} names the folder that has them"
-            ),
+            Ok(tools) => Compiler::Asked(tools),
+            Err(why) => bail!("--fusion ask: {why}"),
         },
-        None => tools().map_or(Compiler::Predicted, Compiler::Asked),
+        None => match tools() {
+            Ok(tools) => Compiler::AskedIfPossible(tools),
+            Err(why) => Compiler::Predicted(Some(why)),
+        },
     })
 }

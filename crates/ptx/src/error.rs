@@ -64,6 +64,9 @@ pub enum Error {
         /// The error.
         error: bitmma_engine::Error,
     },
+    /// ptxas and nvdisasm do not say what is fused, and were to.
+    #[error("ptxas was asked what it fuses, and gave nothing: {0}")]
+    NotAsked(String),
     /// Somebody stopped the run.
     #[error("stopped")]
     Stopped,

@@ -79,9 +79,9 @@ impl Program {
     }
 
     /// Asks tools for the code of all entries by one run of ptxas, which is quicker than one for each; [`Program::compiled`] then
-    /// finds it. What does not succeed is asked for again there.
-    pub fn ask(&self, target: Option<&str>, tools: &Tools) {
-        rewrite::ask_all(&self.module, target.unwrap_or(self.target()), tools);
+    /// finds it. What ptxas does not take is asked for again there. An error where the tools fail, whatever the text.
+    pub fn ask(&self, target: Option<&str>, tools: &Tools) -> Result<(), String> {
+        rewrite::ask_all(&self.module, target.unwrap_or(self.target()), tools)
     }
 
     /// What is known of every form of an entry, also where some are not supported.

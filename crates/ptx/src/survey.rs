@@ -75,10 +75,14 @@ pub(crate) fn survey(module: &Module, entry: &Entry, target: Option<&str>) -> Re
     let target = target.unwrap_or(&module.target);
     let architecture = architecture(target)?;
     let mut decoder = Decoder::new(module, entry, architecture)?;
+    let calls = entry.instructions.iter().any(|instruction| instruction.name() == "call");
     let mut forms: BTreeMap<&str, FormUse> = BTreeMap::new();
     for instruction in &entry.instructions {
         let standing = match decoder.operation(instruction) {
             Ok(op) => standing(&op, architecture, &instruction.form),
+            Err(_) if calls && instruction.has("param") => {
+                Standing::Refused("parameters of calls are not".to_owned())
+            }
             Err(Error::Unsupported { why, .. }) => Standing::Refused(why),
             Err(error) => match error {
                 Error::Engine { error, .. } => Standing::Refused(error.to_string()),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use bitmma_ptx::{
-    Argument, Buffer, Compiler, Error, Launch, Limits, Product, Program, Record, Report, Scalar, TensorMap,
+    Argument, Buffer, Compiler, Error, Kernel, Launch, Limits, Product, Program, Record, Report, Scalar, TensorMap,
     Thread, Tools, Trace,
 };
 use numpy::{PyArray1, PyArrayMethods};
@@ -38,16 +38,17 @@ fn compiler_of((mode, fusion, folders, options): &Compiled, target: &str) -> PyR
     let tools = || Tools::find(folders, target).map(|tools| Tools { options: options.clone(), ..tools });
     match (mode.as_str(), fusion.as_deref()) {
         ("text", None | Some("ask" | "predict" | "off")) => Ok(Compiler::Text),
-        ("gpu", None) => Ok(tools().map_or(Compiler::Predicted, Compiler::Asked)),
+        ("gpu", None) => Ok(match tools() {
+            Ok(tools) => Compiler::AskedIfPossible(tools),
+            Err(why) => Compiler::Predicted(Some(why)),
+        }),
         ("gpu", Some("ask")) => match tools() {
-            Some(tools) => Ok(Compiler::Asked(tools)),
-            None => wrong(format!(
-                "fusion 'ask' needs ptxas and nvdisasm: install Triton, nvidia-cuda-nvcc and nvidia-cuda-nvdisasm, or a CUDA \
-                 toolkit, or name their folder in {}",
-                bitmma_ptx::FOLDERS_VARIABLE
+            Ok(tools) => Ok(Compiler::Asked(tools)),
+            Err(why) => wrong(format!(
+                "fusion 'ask': {why}; Triton has both, and so have nvidia-cuda-nvcc and nvidia-cuda-nvdisasm together"
             )),
         },
-        ("gpu", Some("predict")) => Ok(Compiler::Predicted),
+        ("gpu", Some("predict")) => Ok(Compiler::Predicted(None)),
         ("gpu", Some("off")) => Ok(Compiler::Off),
         ("gpu" | "text", Some(other)) => wrong(format!("unknown fusion '{other}'; one of ask, predict, off")),
         _ => wrong(format!("unknown mode '{mode}'; one of gpu, text")),
@@ -92,18 +93,44 @@ impl Ptx {
         self.program.target().to_owned()
     }
 
-    /// What is known of an entry before it runs.
+    /// An entry, compiled.
     /// `compiled`: mode, fusion, folders of ptxas and nvdisasm, options of ptxas.
     #[pyo3(signature = (compiled, entry = None, target = None))]
-    fn describe<'py>(
+    fn compile(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         compiled: Compiled,
         entry: Option<&str>,
         target: Option<&str>,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    ) -> PyResult<PtxKernel> {
         let compiler = compiler_of(&compiled, target.unwrap_or(self.program.target()))?;
         let kernel = py.detach(|| self.program.compiled(entry, target, &compiler)).map_err(raised)?;
+        Ok(PtxKernel { kernel })
+    }
+
+    /// Every form of an entry: its name, its lines, a word for how its result is known, and what there is to say besides.
+    #[pyo3(signature = (entry = None, target = None))]
+    fn survey(&self, entry: Option<&str>, target: Option<&str>) -> PyResult<Vec<Surveyed>> {
+        let survey = self.program.survey(entry, target).map_err(raised)?;
+        let one = |form: bitmma_ptx::FormUse| {
+            let (word, remark) = (form.standing.word(), form.standing.remark());
+            (form.form, form.lines, word, remark)
+        };
+        Ok(survey.forms.into_iter().map(one).collect())
+    }
+}
+
+/// An entry of a PTX text, compiled.
+#[pyclass(frozen, module = "bitmma._bitmma")]
+pub(crate) struct PtxKernel {
+    kernel: Kernel,
+}
+
+#[pymethods]
+impl PtxKernel {
+    /// What is known of it before it runs.
+    fn describe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let kernel = &self.kernel;
         let parameters: Vec<(String, String)> =
             kernel.parameters().map(|one| (one.name.to_owned(), one.kind.to_owned())).collect();
         let doubts: Vec<(u32, String, String)> =
@@ -123,42 +150,27 @@ impl Ptx {
         ))
     }
 
-    /// Every form of an entry: its name, its lines, a word for how its result is known, and what there is to say besides.
-    #[pyo3(signature = (entry = None, target = None))]
-    fn survey(&self, entry: Option<&str>, target: Option<&str>) -> PyResult<Vec<Surveyed>> {
-        let survey = self.program.survey(entry, target).map_err(raised)?;
-        let one = |form: bitmma_ptx::FormUse| {
-            let (word, remark) = (form.standing.word(), form.standing.remark());
-            (form.form, form.lines, word, remark)
-        };
-        Ok(survey.forms.into_iter().map(one).collect())
-    }
-
-    /// Runs an entry on buffers of bytes, which are written in place: for each of them, whether it was; instructions that
+    /// Runs it on buffers of bytes, which are written in place: for each of them, whether it was; instructions that
     /// ran; what was traced. `trace` has threads (block and thread), lines, registers, whether
     /// products are wanted, and a byte whose last writer is.
     #[pyo3(signature = (
-        compiled, grid, arguments, buffers, names, *, entry = None, block = None, target = None, allow_doubtful = false,
-        shared = None, loop_limit = None, threads = None, trace = None
+        grid, arguments, buffers, names, *, block = None, allow_doubtful = false, shared = None, loop_limit = None,
+        threads = None, trace = None
     ))]
     fn launch<'py>(
         &self,
         py: Python<'py>,
-        compiled: Compiled,
         grid: (u32, u32, u32),
         arguments: Vec<Option<Given>>,
         buffers: Vec<Bound<'py, PyArray1<u8>>>,
         names: Vec<String>,
-        entry: Option<&str>,
         block: Option<(u32, u32, u32)>,
-        target: Option<&str>,
         allow_doubtful: bool,
         shared: Option<u64>,
         loop_limit: Option<u64>,
         threads: Option<usize>,
         trace: Option<Wanted>,
     ) -> PyResult<(Vec<bool>, u64, Bound<'py, PyDict>)> {
-        let compiler = compiler_of(&compiled, target.unwrap_or(self.program.target()))?;
         let arguments: Vec<Argument> = arguments
             .into_iter()
             .map(|argument| match argument {
@@ -198,7 +210,6 @@ impl Ptx {
         let limits = Limits { turns: loop_limit.unwrap_or(defaults.turns), threads: threads.unwrap_or(0) };
         let mut interrupt = None;
         let result = py.detach(|| {
-            let kernel = self.program.compiled(entry, target, &compiler)?;
             let (grid, block) = ([grid.0, grid.1, grid.2], block.map(|(x, y, z)| [x, y, z]));
             let trace = trace.map(|(threads, lines, registers, products, byte)| Trace {
                 threads: threads.into_iter().map(|[block, thread]| Thread { block, thread }).collect(),
@@ -207,7 +218,7 @@ impl Ptx {
                 products,
                 byte,
             });
-            let launch = Launch { kernel: &kernel, grid, block, shared, allow_doubtful, limits, trace };
+            let launch = Launch { kernel: &self.kernel, grid, block, shared, allow_doubtful, limits, trace };
             let mut stop = || {
                 interrupt = Python::attach(|py| py.check_signals()).err();
                 interrupt.is_some()

@@ -19,9 +19,15 @@ pub(super) fn run(show: &Show) -> Result<(), Failure> {
         bail!("{file}: the text has no .entry");
     }
     let target = show.target.as_deref();
-    let compiler = compiler(&program, target, show.fusion.as_deref())?;
-    if let (Compiler::Asked(tools), None) = (&compiler, &show.entry) {
-        program.ask(target, tools);
+    let mut compiler = compiler(&program, target, show.fusion.as_deref())?;
+    if let (Compiler::Asked(tools) | Compiler::AskedIfPossible(tools), None) = (&compiler, &show.entry)
+        && let Err(why) = program.ask(target, tools)
+    {
+        // each entry alone would fail as all together do
+        compiler = match compiler {
+            Compiler::Asked(_) => return Err(bitmma_ptx::Error::NotAsked(why)).within(&file),
+            _ => Compiler::Predicted(Some(why)),
+        };
     }
     let mut entries = vec![];
     for name in &names {

@@ -41,8 +41,12 @@ pub(crate) fn kernel(
     let target = target.unwrap_or(&module.target);
     let architecture = architecture(target)?;
     let forms = count(entry);
+    // a call is refused before its parameters, which have no place
+    if let Some(call) = entry.instructions.iter().find(|instruction| instruction.name() == "call") {
+        Decoder::new(module, entry, architecture)?.operation(call)?;
+    }
     let mut function = entry.clone();
-    let rewritten = rewrite::apply(module, &mut function, target, compiler);
+    let rewritten = rewrite::apply(module, &mut function, target, compiler)?;
     let flow = Flow::of(&function.instructions);
     let mut decoder = Decoder::new(module, &function, architecture)?;
     let mut steps = Vec::with_capacity(function.instructions.len() + 1);

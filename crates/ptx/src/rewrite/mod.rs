@@ -19,7 +19,7 @@ mod predict;
 mod unroll;
 mod uses;
 
-use crate::error::Doubt;
+use crate::error::{Doubt, Error};
 use crate::text::{Function, Instruction, Module};
 
 pub(crate) use asked::ask_all;
@@ -48,43 +48,53 @@ fn too_large(first: &Instruction, which: &str) -> Doubt {
 pub enum Compiler {
     /// Nothing is made of it: it runs as it is written.
     Text,
-    /// By a rule.
-    Predicted,
+    /// By a rule; why ptxas is not asked, where it would have been.
+    Predicted(Option<String>),
     /// By a rule, of a kernel that is compiled without fusion: `--fmad=false`, Triton's `enable_fp_fusion=False`.
     Off,
-    /// By these tools; by the rule where they do not take the text, which [`Rewrites::fusion`] says.
+    /// By these tools. An error where they give nothing.
     Asked(Tools),
+    /// By these tools; by the rule where they give nothing, which [`Rewrites::fusion`] says.
+    AskedIfPossible(Tools),
 }
 
 impl From<Mode> for Compiler {
     fn from(mode: Mode) -> Compiler {
         match mode {
-            Mode::Gpu => Compiler::Predicted,
+            Mode::Gpu => Compiler::Predicted(None),
             Mode::Text => Compiler::Text,
         }
     }
 }
 
 /// Rewrites a function as ptxas compiles it for a target, such as `sm_80`.
-pub(crate) fn apply(module: &Module, function: &mut Function, target: &str, compiler: &Compiler) -> Rewrites {
+pub(crate) fn apply(
+    module: &Module,
+    function: &mut Function,
+    target: &str,
+    compiler: &Compiler,
+) -> Result<Rewrites, Error> {
     let mut rewrites = Rewrites::default();
     let why = match compiler {
-        Compiler::Text => return rewrites,
+        Compiler::Text => return Ok(rewrites),
         Compiler::Off => {
             predict::predict_without_fusion(function, &mut rewrites);
             rewrites.fusion = Fusion::Off;
-            return rewrites;
+            return Ok(rewrites);
         }
-        Compiler::Predicted => None,
-        Compiler::Asked(tools) => match asked::apply(module, function, target, tools, &mut rewrites) {
-            Ok(by) => {
-                rewrites.fusion = Fusion::Asked(by);
-                return rewrites;
+        Compiler::Predicted(why) => why.clone(),
+        Compiler::Asked(tools) | Compiler::AskedIfPossible(tools) => {
+            match asked::apply(module, function, target, tools, &mut rewrites) {
+                Ok(by) => {
+                    rewrites.fusion = Fusion::Asked(by);
+                    return Ok(rewrites);
+                }
+                Err(why) if matches!(compiler, Compiler::Asked(_)) => return Err(Error::NotAsked(why)),
+                Err(why) => Some(why),
             }
-            Err(why) => Some(why),
-        },
+        }
     };
     predict::predict(function, target.starts_with("sm_8"), &mut rewrites);
     rewrites.fusion = Fusion::Predicted(why);
-    rewrites
+    Ok(rewrites)
 }

@@ -1,6 +1,7 @@
 //! What ptxas fuses and folds as it says itself: texts that no rule on the text alone has got right. Skipped without ptxas.
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use bitmma_ptx::{Compiler, Fusion, Mode, Program, Tools};
 
@@ -126,7 +127,7 @@ fn each_kernel_says_how_its_fusion_is_known() {
     let body = "mul.f32 %r5, %r1, %r2; add.f32 %r9, %r5, %r3;";
     let word = |compiler: &Compiler| compiled("sm_80", compiler, body).rewrites().fusion.clone();
     assert_eq!(word(&Compiler::Text), Fusion::Text);
-    assert_eq!(word(&Compiler::Predicted), Fusion::Predicted(None));
+    assert_eq!(word(&Compiler::Predicted(None)), Fusion::Predicted(None));
     assert_eq!(word(&Compiler::Off), Fusion::Off);
     assert!(compiled("sm_80", &Compiler::Off, body).rewrites().fused.is_empty());
     assert_eq!(kernel("sm_80", Mode::Gpu, body).rewrites().fused, [(8, 8)]);
@@ -136,7 +137,7 @@ fn each_kernel_says_how_its_fusion_is_known() {
         disassemblers: vec![PathBuf::from("/nowhere/nvdisasm")],
         ..Tools::default()
     };
-    let fusion = word(&Compiler::Asked(missing));
+    let fusion = word(&Compiler::AskedIfPossible(missing));
     assert!(matches!(&fusion, Fusion::Predicted(Some(why)) if why.contains("/nowhere/ptxas")), "{fusion}");
 }
 
@@ -158,7 +159,8 @@ fn a_sum_of_constants_that_is_a_tie_is_doubtful() {
     let body = "mov.b32 %r5, 0f3FE19264; mov.b32 %r6, 0fBEB90272;\nadd.f32 %r9, %r5, %r6;";
     let product = format!("{body}\nmul.f32 %r7, %r1, %r2;\nst.global.f32 [%d10+40], %r7;");
     let compilers = compilers().into_iter().map(|(target, compiler)| (target, compiler, body));
-    for (target, compiler, body) in compilers.chain([("sm_80", Compiler::Predicted, product.as_str())]) {
+    for (target, compiler, body) in compilers.chain([("sm_80", Compiler::Predicted(None), product.as_str())])
+    {
         let kernel = compiled(target, &compiler, body);
         assert_eq!(kernel.doubts().len(), 1, "{target}: {:?}", kernel.doubts());
         assert_eq!(kernel.doubts()[0].line, 9);
@@ -170,45 +172,187 @@ fn a_sum_of_constants_that_is_a_tie_is_doubtful() {
     }
 }
 
+/// Scripts in a folder of their own, which goes when this does.
+#[cfg(unix)]
+struct Scripts(PathBuf);
+
+#[cfg(unix)]
+impl Scripts {
+    fn new(name: &str) -> Scripts {
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder");
+        Scripts(path)
+    }
+
+    fn tool(&self, name: &str, script: &str, mode: u32) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+        let path = self.0.join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("written");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("set");
+        path
+    }
+
+    /// An assembler that is a script, with a disassembler.
+    fn tools(&self, assembler: &str, disassembler: &str) -> Tools {
+        Tools {
+            assemblers: vec![self.tool("ptxas", assembler, 0o755)],
+            disassemblers: vec![self.tool("nvdisasm", disassembler, 0o755)],
+            ..Tools::default()
+        }
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Scripts {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).expect("removed");
+    }
+}
+
+/// A text for tools that do not read it.
+#[cfg(unix)]
+const ANY: &str =
+    ".version 8.4\n.target sm_80\n.address_size 64\n.visible .entry one(.param .u64 p) { ret; }";
+
+/// Why tools that are asked give nothing.
+#[cfg(unix)]
+fn refusal(tools: &Tools, text: &str) -> String {
+    let program = Program::parse(text).expect("a text");
+    let compiled = |compiler: &Compiler| program.compiled(None, None, compiler);
+    let kernel = compiled(&Compiler::AskedIfPossible(tools.clone())).expect("a kernel");
+    assert_eq!(kernel.rewrites().fusion.word(), "predicted");
+    kernel.rewrites().fusion.remark().to_owned()
+}
+
 /// Executables that do other things than an assembler.
 #[cfg(unix)]
 #[test]
 fn tools_that_fail_say_so() {
-    use std::os::unix::fs::PermissionsExt;
-
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("tools-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder");
-    let tool = |name: &str, script: &str, mode: u32| {
-        let path = folder.join(name);
-        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("written");
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("set");
-        path
-    };
+    let scripts = Scripts::new("failing");
     let code = "for last; do :; done; [ \"$last\" = --version ] || echo code > \"$last\"";
     for (name, script, mode, why) in [
         ("fails", "echo 'ptxas fatal: no' >&2; exit 3", 0o755, "ptxas fatal: no"),
         ("dies", "kill -SEGV $$", 0o755, "signal"),
-        ("silent", "exit 0", 0o755, "nvdisasm"),
+        ("silent", "exit 0", 0o755, "numbered.cubin': No such file"),
         ("garbage", code, 0o755, "section"),
         ("closed", code, 0o644, "denied"),
     ] {
-        let assembler = tool(name, script, mode);
-        let shows = tool("shows", "echo ' .section .text.one'; echo garbage", 0o755);
-        let breaks = tool("breaks", "echo broken >&2; exit 1", 0o755);
-        let disassemblers = vec![if name == "silent" { breaks } else { shows }];
-        let tools = Tools { assemblers: vec![assembler], disassemblers, ..Tools::default() };
-        let body = "mul.f32 %r5, %r1, %r2; add.f32 %r9, %r5, %r3;";
-        let fusion = compiled("sm_80", &Compiler::Asked(tools), body).rewrites().fusion.clone();
-        assert!(matches!(&fusion, Fusion::Predicted(Some(said)) if said.contains(why)), "{name}: {fusion}");
+        let shows = scripts.tool("shows", "echo ' .section .text.one'; echo garbage", 0o755);
+        let tools = Tools {
+            assemblers: vec![scripts.tool(name, script, mode)],
+            disassemblers: vec![shows],
+            ..Tools::default()
+        };
+        let said = refusal(&tools, ANY);
+        assert!(said.contains(why), "{name}: {said}");
+        // who insists gets no prediction
+        let program = Program::parse(ANY).expect("a text");
+        let error = program.compiled(None, None, &Compiler::Asked(tools)).expect_err(name).to_string();
+        assert!(error.starts_with("ptxas was asked what it fuses") && error.contains(why), "{error}");
     }
-    std::fs::remove_dir_all(&folder).expect("removed");
+    let said = refusal(&scripts.tools(code, "echo broken >&2; exit 1"), ANY);
+    assert!(said.contains("nvdisasm: exit status: 1: broken"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn only_a_failure_of_the_text_is_kept() {
+    let scripts = Scripts::new("kept");
+    let runs = scripts.0.join("runs");
+    for (name, said, count) in [
+        ("rejects", "ptxas /x/numbered.ptx, line 4; error   : no", 1),
+        ("option", "ptxas fatal   : Value 'sm_80' is not defined for option 'gpu-name'", 1),
+        ("space", "ptxas fatal   : Internal error: writing file", 2),
+    ] {
+        let script = format!(
+            "for last; do :; done; [ \"$last\" = --version ] && echo V1.2.3 && exit
+             case \"$last\" in */numbered.cubin) exit 0;; esac
+             echo run >> {}; echo \"{said}\" >&2; exit 255",
+            runs.display()
+        );
+        std::fs::write(&runs, "").expect("written");
+        let tools = Tools { options: vec![name.to_owned()], ..scripts.tools(&script, "exit 1") };
+        let (once, again) = (refusal(&tools, ANY), refusal(&tools, ANY));
+        assert_eq!(once, again);
+        // a text is tried without its other entries, and as it is
+        assert_eq!(
+            std::fs::read_to_string(&runs).expect("runs").lines().count(),
+            2 * count,
+            "{name}: {once}"
+        );
+        assert!(once.starts_with("ptxas 1.2.3: exit status: 255: "), "{once}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_a_tool_prints_is_bounded() {
+    let scripts = Scripts::new("loud");
+    let said = refusal(&scripts.tools("head -c 20000000 /dev/zero | tr '\\0' x >&2; exit 1", "exit 1"), ANY);
+    assert!(said.len() < 400 && said.ends_with("xxx…"), "{}", said.len());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_tool_that_hangs_is_stopped_with_its_children() {
+    let scripts = Scripts::new("hanging");
+    let late = scripts.0.join("late");
+    let script = format!("(sleep 4; echo > {}) & sleep 100", late.display());
+    let tools = Tools { limit: Duration::from_secs(1), ..scripts.tools(&script, "exit 1") };
+    let start = Instant::now();
+    let said = refusal(&tools, ANY);
+    assert!(said.contains("took too long"), "{said}");
+    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+    std::thread::sleep(Duration::from_secs(5));
+    assert!(!late.exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_listing_that_is_cut_is_not_believed() {
+    let Some(tools) = Found::find("sm_80") else { return };
+    let (tools, scripts) = (tools.asked(), Scripts::new("cut"));
+    let body = "mul.f32 %r5, %r1, %r2; add.f32 %r9, %r5, %r3; // cut";
+    let cut = |bytes: &str| {
+        let script = format!("{} \"$@\" | head -c {bytes}", tools.disassemblers[0].display());
+        Tools {
+            disassemblers: vec![scripts.tool("nvdisasm", &script, 0o755)],
+            cache: Some(scripts.0.join("cache")),
+            ..tools.clone()
+        }
+    };
+    let fusion = compiled("sm_80", &Compiler::AskedIfPossible(cut("1500")), body).rewrites().fusion.clone();
+    assert!(fusion.word() == "predicted" && fusion.remark().contains("nvdisasm lists "), "{fusion}");
+    assert!(!scripts.0.join("cache").exists());
+    // the same tools, once there is space
+    let fusion = compiled("sm_80", &Compiler::Asked(cut("100000000")), body).rewrites().fusion.clone();
+    assert_eq!(fusion.word(), "asked");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_rejection_names_the_line_of_the_text() {
+    let Some(tools) = Found::find("sm_80") else { return };
+    let text = ".version 8.4\n.target sm_80\n.address_size 64\n.visible .entry other()\n{\nret;\n}\n.file 1 \"a.py\"\n\
+                .visible .entry one(.param .u64 p)\n{\n.reg .b32 %r<9>; .reg .f32 %f<9>;\n.loc 1 3 1\n\
+                mov.b32 %r1, 1;\nmov.b32 %f1, %r1; add.u32 %r2, %r1, %f1;\nret;\n}\n.section .debug_str\n{\n.b8 0\n}\n";
+    let program = Program::parse(text).expect("a text");
+    let compiler = Compiler::Asked(tools.asked());
+    let error = program.compiled(Some("one"), None, &compiler).expect_err("a type").to_string();
+    assert!(error.contains("line 14; error"), "{error}");
+}
+
+#[test]
+fn a_constant_that_a_packed_multiply_add_makes_is_no_multiply_add() {
+    // HFMA2.MMA R5, -RZ, RZ, 1.875, 0 ; FADD R5, R5, +QNAN
+    fused("mov.b32 %r5, 0f7FC00000;\nadd.f32 %r9, %r5, 0f3F800000;", &[]);
 }
 
 #[test]
 fn an_assembler_may_be_named_itself() {
     let file = std::env::current_exe().expect("a file");
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    let Some(tools) = Tools::find(&[folder, file.clone()], "sm_80") else { return };
+    let Ok(tools) = Tools::find(&[folder, file.clone()], "sm_80") else { return };
     assert_eq!(tools.assemblers[0], file);
 }
 
@@ -222,7 +366,8 @@ fn an_assembler_that_takes_the_text_is_looked_for() {
     let text = ".version 9.1\n.target sm_80\n.address_size 64\n.visible .entry one(.param .u64 p) { .reg .b64 %d<2>; ret; }";
     let program = Program::parse(text).expect("a text");
     let asked = |tools: Tools| {
-        program.compiled(None, None, &Compiler::Asked(tools)).expect("a kernel").rewrites().fusion.clone()
+        let compiler = Compiler::AskedIfPossible(tools);
+        program.compiled(None, None, &compiler).expect("a kernel").rewrites().fusion.clone()
     };
     assert_eq!(asked(old.clone()).word(), "predicted");
     let both = Tools { assemblers: [old.assemblers.clone(), new.assemblers.clone()].concat(), ..old };

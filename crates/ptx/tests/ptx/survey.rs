@@ -1,13 +1,16 @@
 //! What is said of each form before a kernel runs.
 
-use bitmma_ptx::{Program, Survey};
+use bitmma_ptx::{Mode, Program, Survey};
 
-fn survey(target: Option<&str>, body: &str) -> Survey {
-    let text = format!(
+fn text(body: &str) -> String {
+    format!(
         ".version 8.4\n.target sm_90a\n.address_size 64\n.visible .entry one(.param .u64 p)\n.reqntid 128\n{{\n\
          .reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<99>; .reg .b64 %d<9>; .shared .b8 s[64];\n{body}\nret;\n}}\n"
-    );
-    Program::parse(&text)
+    )
+}
+
+fn survey(target: Option<&str>, body: &str) -> Survey {
+    Program::parse(&text(body))
         .expect("text")
         .survey(None, target)
         .unwrap_or_else(|error| panic!("{body}: {error}"))
@@ -79,4 +82,23 @@ fn forms_are_listed_once_with_their_lines() {
     for body in [format!("{good}\n{bad}"), format!("{bad}\n{good}")] {
         assert_eq!(standing(&body).0, "refused", "{body}");
     }
+}
+
+#[test]
+fn calls_are_refused_before_their_parameters() {
+    let body = "{ .param .b32 a; .param .b32 z; st.param.f32 [a], %r1;\ncall.uni (z), g, (a);\nld.param.f32 %r2, [z]; }";
+    let survey = survey(None, body);
+    let refused = survey.forms.iter().filter(|form| form.standing.word() == "refused");
+    let refused: Vec<_> =
+        refused.map(|form| (form.form.as_str(), form.lines[0], form.standing.remark())).collect();
+    let parameters = "parameters of calls are not".to_owned();
+    let expected = [
+        ("call.uni", 9, "calls of functions are not".to_owned()),
+        ("ld.param.f32", 10, parameters.clone()),
+        ("st.param.f32", 8, parameters),
+    ];
+    assert_eq!(refused, expected);
+    let error =
+        Program::parse(&text(body)).expect("a text").kernel(None, None, Mode::Text).expect_err("a call");
+    assert_eq!(error.to_string(), "line 9: 'call.uni' is not supported: calls of functions are not");
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::bitmma;
+use super::{Ended, bitmma, command, end};
 use crate::run::files::{matrix, words};
 
 fn ptx(name: &str) -> String {
@@ -76,4 +76,62 @@ fn a_run_writes_its_files() {
     }
     let doubtful = ["kernel", "run", &ptx("decayed_f32_80"), "--grid", "1"];
     assert_eq!(bitmma(&doubtful).code, Some(2));
+}
+
+/// Scripts as tools in a folder, and what `kernel show` says with them.
+#[cfg(unix)]
+fn show_with(folder: &Path, tools: &[&str], variables: &[(&str, &str)], more: &[&str]) -> Ended {
+    use std::os::unix::fs::PermissionsExt;
+    for name in ["ptxas", "nvdisasm"] {
+        let tool = folder.join(name);
+        let _ = std::fs::remove_file(&tool);
+        if tools.contains(&name) {
+            std::fs::write(&tool, "#!/bin/sh\nkill -SEGV $$\n").unwrap();
+            std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+    }
+    let mut show = command(&[&["kernel", "show", &ptx("softmax_f32_80")], more].concat());
+    show.env("BITMMA_CUDA_TOOLS", folder).env("BITMMA_CACHE", "off").current_dir(folder);
+    end(show.envs(variables.iter().copied()))
+}
+
+#[cfg(unix)]
+#[test]
+fn why_nothing_was_asked_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let both = ["ptxas", "nvdisasm"];
+    let file = folder.path().join("ptxas");
+    let file = file.to_str().unwrap();
+    let is_no_folder = format!("BITMMA_CUDA_TOOLS names '{file}': expected the absolute path of a folder");
+    for (tools, variable, why) in [
+        (&both[..], ("A", ""), "signal: 11 (SIGSEGV)"),
+        (&both[..], ("TMPDIR", "/nowhere/at/all"), "no temporary folder in '/nowhere/at/all': "),
+        (&both[..1], ("A", ""), "nvdisasm is not in BITMMA_CUDA_TOOLS, PATH or CUDA_HOME"),
+        (&both[1..], ("A", ""), "ptxas is not in BITMMA_CUDA_TOOLS, PATH or CUDA_HOME"),
+        (&both[..], ("BITMMA_CUDA_TOOLS", file), &is_no_folder),
+        (&both[..], ("BITMMA_CACHE", "cache"), "BITMMA_CACHE is 'cache': expected an absolute path, or off"),
+    ] {
+        let asked = |more: &[&str]| show_with(folder.path(), tools, &[variable], more);
+        let shown = asked(&["--json"]).json();
+        let entry = &shown["entries"][0];
+        assert_eq!(entry["fusion"], "predicted");
+        let remark = entry["fusion_remark"].as_str().unwrap();
+        assert!(remark.contains(why), "{why}: {remark}");
+        let insisted = asked(&["--fusion", "ask"]);
+        assert!(insisted.refused().contains(why), "{why}: {insisted:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_cache_that_is_off_makes_no_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    for off in ["off", "OFF"] {
+        let shown =
+            show_with(folder.path(), &["ptxas", "nvdisasm"], &[("BITMMA_CACHE", off)], &["--json"]).json();
+        let remark = shown["entries"][0]["fusion_remark"].as_str().unwrap();
+        // it was asked, as far as that goes
+        assert!(remark.contains("SIGSEGV"), "{remark}");
+        assert!(!folder.path().join(off).exists());
+    }
 }

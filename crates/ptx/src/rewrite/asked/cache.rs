@@ -5,9 +5,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Instant;
 
 use super::compiled::{Compiled, compile};
-use super::tools::{Tools, version};
+use super::tools::{Failure, Tools, version};
 use crate::text::{Function, Module};
 
 /// Bytes of all files, at most; the oldest go first.
@@ -17,9 +18,10 @@ pub const CACHE_BYTES: u64 = 256 << 20;
 const MOST_BYTES: usize = 256 << 20;
 
 /// What the first line of a file says; it changes with the form of the file.
-const FIRST_LINE: &str = "bitmma listing 1";
+const FIRST_LINE: &str = "bitmma listing 2";
 
-type Answer = Result<Arc<Compiled>, String>;
+/// A failure is kept only if it is the text's.
+type Answer = Result<Arc<Compiled>, Failure>;
 
 #[derive(Default)]
 struct Known {
@@ -34,43 +36,39 @@ fn known() -> &'static Mutex<Known> {
 
 /// The code of an entry.
 pub(super) fn compiled(tools: &Tools, module: &Module, entry: &Function, target: &str) -> Answer {
+    let until = Instant::now() + tools.limit;
     let text = digest(&module.text);
-    if let Some(answer) = recall(tools, &key(tools, &text, entry, target)) {
+    let key = key(tools, &text, entry, target, until);
+    if let Some(answer) = recall(tools, &key) {
         return answer;
     }
-    ask(tools, module, &[entry], target, &text);
-    let answer = recall(tools, &key(tools, &text, entry, target));
-    answer.unwrap_or_else(|| Err("what ptxas made of it was not kept".to_owned()))
+    let answer = compile(tools, module, &[entry], target, until);
+    let answer = answer.and_then(|mut answers| answers.swap_remove(0)).map(Arc::new);
+    keep(tools, &key, &answer);
+    answer
 }
 
 /// Compiles all entries of a text by one run of ptxas, as far as they are not known.
-pub(super) fn compiled_all(tools: &Tools, module: &Module, target: &str) {
+pub(super) fn compiled_all(tools: &Tools, module: &Module, target: &str) -> Result<(), Failure> {
+    let until = Instant::now() + tools.limit;
     let text = digest(&module.text);
-    let is_new = |entry: &&Function| recall(tools, &key(tools, &text, entry, target)).is_none();
+    let key = |entry: &Function| key(tools, &text, entry, target, until);
+    let is_new = |entry: &&Function| recall(tools, &key(entry)).is_none();
     let entries: Vec<&Function> = module.entries.iter().filter(is_new).collect();
     if entries.len() > 1 {
-        ask(tools, module, &entries, target, &text);
-    }
-}
-
-fn ask(tools: &Tools, module: &Module, entries: &[&Function], target: &str, text: &str) {
-    match compile(tools, module, entries, target) {
-        Ok(answers) => {
-            for (entry, answer) in entries.iter().zip(answers) {
-                keep(tools, &key(tools, text, entry, target), &answer.map(Arc::new));
-            }
+        let answers = compile(tools, module, &entries, target, until)?;
+        for (entry, answer) in entries.iter().zip(answers) {
+            keep(tools, &key(entry), &answer.map(Arc::new));
         }
-        Err(why) if entries.len() == 1 => keep(tools, &key(tools, text, entries[0], target), &Err(why)),
-        // one of them may be what ptxas does not take: each is asked for alone when it is wanted
-        Err(_) => {}
     }
+    Ok(())
 }
 
 /// All that an answer depends on.
-fn key(tools: &Tools, text: &str, entry: &Function, target: &str) -> String {
+fn key(tools: &Tools, text: &str, entry: &Function, target: &str, until: Instant) -> String {
     let mut key = format!("{text} {} {} {target} {}", entry.bytes.start, entry.name, tools.options.join(" "));
     for tool in tools.assemblers.iter().chain(&tools.disassemblers) {
-        key.push_str(&format!(" {}@{}", tool.display(), version(tool)));
+        key.push_str(&format!(" {}@{}", tool.display(), version(tool, until)));
     }
     key.replace('\n', " ")
 }
@@ -97,7 +95,9 @@ fn recall(tools: &Tools, key: &str) -> Option<Answer> {
 }
 
 fn keep(tools: &Tools, key: &str, answer: &Answer) {
-    remember(key, answer);
+    if !matches!(answer, Err(Failure::Passing(_))) {
+        remember(key, answer);
+    }
     if let (Some(folder), Ok(compiled)) = (&tools.cache, answer) {
         // a folder that takes no file costs time only
         let _ = write(folder, key, compiled);

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::elf;
 use super::numbered::{Extent, numbered};
-use super::tools::{Folder, Running, TIME_LIMIT, Tools, version};
+use super::tools::{Failure, Folder, Running, Tools, version};
 use crate::text::{Function, Module};
 
 /// The code of an entry.
@@ -19,37 +19,50 @@ pub(super) struct Compiled {
     pub(super) listing: String,
 }
 
-/// Compiles entries with the first assembler that takes the text. Else why none did, of each what it said first.
+/// Bytes of a listing at most for each byte of the file of the code: an instruction of 16 bytes is a line or two.
+const LISTED: usize = 64;
+
+/// Bytes of an instruction, since Volta.
+const INSTRUCTION: usize = 16;
+
+/// Compiles entries with the first assembler that takes the text, until then at the latest. Else why none did, of each what it said
+/// first.
 pub(super) fn compile(
     tools: &Tools,
     module: &Module,
     entries: &[&Function],
     target: &str,
-) -> Result<Vec<Result<Compiled, String>>, String> {
-    let mut said: Vec<(&Path, String)> = vec![];
-    let until = Instant::now() + TIME_LIMIT;
+    until: Instant,
+) -> Result<Vec<Result<Compiled, Failure>>, Failure> {
+    let mut said: Vec<(&Path, Failure)> = vec![];
     for extent in [Extent::Entry, Extent::Whole] {
         for assembler in &tools.assemblers {
-            let by = format!("ptxas {}", version(assembler));
-            let asking = Asking { tools, assembler, module, entries, target, extent, until };
+            let by = format!("ptxas {}", version(assembler, until)).trim_end().to_owned();
+            let folder = Folder::new()?;
+            let asking =
+                Asking { tools, assembler, module, entries, target, extent, until, folder: &folder.0 };
             match asking.listings() {
                 Ok(listings) => {
-                    let one = |listing: Result<String, String>| {
+                    let one = |listing: Result<String, Failure>| {
                         let compiled = |listing| Compiled { by: by.clone(), listing };
-                        listing.map(compiled).map_err(|why| format!("{by}: {why}"))
+                        listing.map(compiled).map_err(|failure| failure.of(&by))
                     };
                     return Ok(listings.into_iter().map(one).collect());
                 }
-                Err(why) => {
+                Err(failure) => {
                     if !said.iter().any(|(other, _)| other == assembler) {
-                        said.push((assembler, format!("{by}: {why}")));
+                        said.push((assembler, failure.of(&by)));
                     }
                 }
             }
         }
     }
-    let said: Vec<String> = said.into_iter().map(|(_, why)| why).collect();
-    Err(if said.is_empty() { "there is no ptxas".to_owned() } else { said.join("; ") })
+    let why: Vec<&str> = said.iter().map(|(_, failure)| failure.why()).collect();
+    let why = if why.is_empty() { "there is no ptxas".to_owned() } else { why.join("; ") };
+    Err(match said.iter().all(|(_, failure)| matches!(failure, Failure::Text(_))) {
+        true => Failure::Text(why),
+        false => Failure::Passing(why),
+    })
 }
 
 struct Asking<'a> {
@@ -60,56 +73,74 @@ struct Asking<'a> {
     target: &'a str,
     extent: Extent,
     until: Instant,
+    folder: &'a Path,
 }
 
 impl Asking<'_> {
-    /// Starts the assembler in a folder, and says where the code will be.
-    fn start(&self, folder: &Folder, label: &str, with_numbers: bool) -> Result<(Running, PathBuf), String> {
-        let (source, code) = (folder.0.join(format!("{label}.ptx")), folder.0.join(format!("{label}.cubin")));
+    /// Starts the assembler, and says where the code will be.
+    fn start(&self, label: &str, with_numbers: bool) -> Result<(Running, PathBuf), Failure> {
+        let path = |extension: &str| self.folder.join(label).with_extension(extension);
+        let (source, code) = (path("ptx"), path("cubin"));
         let text = numbered(self.module, self.entries, self.extent, with_numbers);
-        std::fs::write(&source, text).map_err(|error| error.to_string())?;
+        std::fs::write(&source, text).map_err(|error| of_file(&source, &error))?;
         let mut command = Command::new(self.assembler);
         command.arg(format!("-arch={}", self.target)).arg("-lineinfo").args(&self.tools.options);
         command.arg(&source).arg("-o").arg(&code);
-        Ok((Running::start(&mut command, &folder.0, label)?, code))
+        Ok((Running::start(&mut command, 0)?, code))
     }
 
     /// The listing of each entry.
-    fn listings(&self) -> Result<Vec<Result<String, String>>, String> {
-        let until = self.until;
-        let folder = Folder::new().map_err(|error| error.to_string())?;
-        let (with, code) = self.start(&folder, "numbered", true)?;
-        let (without, plain) = self.start(&folder, "plain", false)?;
-        with.end(until)?;
-        let (mut why, mut listing) = (String::new(), None);
-        // one that is older than the assembler may not know the instructions
-        for disassembler in &self.tools.disassemblers {
-            let mut command = Command::new(disassembler);
-            command.args(["-c", "-g"]).arg(&code);
-            match Running::start(&mut command, &folder.0, "listing").and_then(|running| running.end(until)) {
-                Ok(text) => {
-                    listing = Some(text);
-                    break;
-                }
-                Err(error) => why = format!("nvdisasm: {error}"),
-            }
-        }
-        let listing = listing.ok_or(why)?;
-        without.end(until)?;
-        let read = |path: &Path| std::fs::read(path).map_err(|error| error.to_string());
-        let (code, plain) = (read(&code)?, read(&plain)?);
-        let mut sections = reduced(&listing);
-        let mut one = |entry: &&Function| -> Result<String, String> {
+    fn listings(&self) -> Result<Vec<Result<String, Failure>>, Failure> {
+        let (with, code) = self.start("numbered", true)?;
+        let (without, plain) = self.start("plain", false)?;
+        let read = |path: &Path| std::fs::read(path).map_err(|error| of_file(path, &error));
+        // first the one whose lines are those of the text, as an error names one
+        without.end(self.until)?;
+        with.end(self.until)?;
+        let (code_bytes, plain_bytes) = (read(&code)?, read(&plain)?);
+        let mut sections = reduced(&self.listing(&code, LISTED * code_bytes.len())?);
+        // a tool may end well that had no room for all that it wrote
+        let section = |path: &Path, file: &[u8], name: &str| {
+            let cut =
+                || Failure::Passing(format!("'{}' is not whole: it has no section {name}", path.display()));
+            elf::section(file, name).map(<[u8]>::to_vec).ok_or_else(cut)
+        };
+        let mut one = |entry: &&Function| -> Result<String, Failure> {
             let name = format!(".text.{}", entry.name);
-            let bytes =
-                elf::section(&code, &name).ok_or_else(|| format!("the code has no section {name}"))?;
-            if elf::section(&plain, &name) != Some(bytes) {
-                return Err("the code changes with the lines that number its instructions".to_owned());
+            let bytes = section(&code, &code_bytes, &name)?;
+            if section(&plain, &plain_bytes, &name)? != bytes {
+                let why = "the code changes with the lines that number its instructions";
+                return Err(Failure::Text(why.to_owned()));
             }
-            sections.remove(&name).ok_or_else(|| format!("the listing has no section {name}"))
+            let listing = sections.remove(&name).unwrap_or_default();
+            let listed = listing.lines().filter(|line| line.contains('\t')).count();
+            let count = bytes.len() / INSTRUCTION;
+            if listed != count {
+                let why = format!("nvdisasm lists {listed} instructions of {name}, which has {count}");
+                return Err(Failure::Passing(why));
+            }
+            Ok(listing)
         };
         Ok(self.entries.iter().map(&mut one).collect())
     }
+
+    /// What the first disassembler lists that can: one that is older than the assembler may not know the instructions.
+    fn listing(&self, code: &Path, most: usize) -> Result<String, Failure> {
+        let mut failed = Failure::Passing("there is no nvdisasm".to_owned());
+        for disassembler in &self.tools.disassemblers {
+            let mut command = Command::new(disassembler);
+            command.args(["-c", "-g"]).arg(code);
+            match Running::start(&mut command, most).and_then(|running| running.end(self.until)) {
+                Ok(text) => return Ok(text),
+                Err(failure) => failed = failure.of("nvdisasm"),
+            }
+        }
+        Err(failed)
+    }
+}
+
+fn of_file(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::Passing(format!("'{}': {error}", path.display()))
 }
 
 /// The labels and instructions of each section.

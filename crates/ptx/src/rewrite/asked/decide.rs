@@ -8,7 +8,7 @@ use super::super::normal::Normal;
 use super::super::uses::Uses;
 use super::alike::{alike, alike_in_turns};
 use super::origin::{Origin, kind, known, origin};
-use super::sass::{Listing, Value, value};
+use super::sass::{Listing, Sass, Value, value};
 use crate::error::Doubt;
 use crate::program::Type;
 use crate::text::{Function, Instruction, Operand};
@@ -171,6 +171,11 @@ impl Deciding<'_> {
 
     /// Whether an instruction of the code is an addition or a multiply-add of floats.
     fn adds(&self, at: usize) -> bool {
+        self.has_name_of_addition(at) && halves(&self.listing.code[at]).is_none()
+    }
+
+    /// Whether it has the name of one, and may make a constant.
+    fn has_name_of_addition(&self, at: usize) -> bool {
         matches!(
             self.listing.code[at].name(),
             "FADD"
@@ -184,13 +189,16 @@ impl Deciding<'_> {
                 | "FFMA32I"
                 | "UFADD"
                 | "UFFMA"
-        ) || self.listing.code[at].name() == "FMUL"
+                | "FMUL"
+        )
     }
 
     /// Whether it is one of two factors that are not one, and of what is not zero.
     fn multiply_add(&self, at: usize) -> bool {
         let one = &self.listing.code[at];
-        if !matches!(one.name(), "FFMA" | "DFMA" | "HFMA2" | "FFMA2" | "FFMA32I" | "UFFMA") {
+        if !matches!(one.name(), "FFMA" | "DFMA" | "HFMA2" | "FFMA2" | "FFMA32I" | "UFFMA")
+            || halves(one).is_some()
+        {
             return false;
         }
         let (a, b, c) = self.factors(at);
@@ -253,17 +261,11 @@ impl Deciding<'_> {
                 Value::Bits(bits) => Some(bits),
                 _ => None,
             },
-            // two halves
-            "HFMA2" if sources.first()?.trim_start_matches('-') == "RZ" && sources.get(1)? == &"RZ" => {
-                match (value(sources.get(2)?), value(sources.get(3)?)) {
-                    (Value::Number(high), Value::Number(low)) => {
-                        let brain = one.opcode.contains("BF16");
-                        Some(u64::from(half(high, brain)?) << 16 | u64::from(half(low, brain)?))
-                    }
-                    _ => None,
-                }
+            _ => {
+                let [high, low] = halves(one)?;
+                let brain = one.opcode.contains("BF16");
+                Some(u64::from(half(high, brain)?) << 16 | u64::from(half(low, brain)?))
             }
-            _ => None,
         }
     }
 
@@ -432,7 +434,7 @@ impl Deciding<'_> {
     /// Whether an instruction of the code can be what an instruction of the text has become: arithmetic on floats comes from no
     /// load, and may have the number of one where ptxas computes two halves at once.
     fn may_be(&self, at: usize, number: usize) -> bool {
-        !(self.adds(at) || matches!(self.listing.code[at].name(), "HMUL2" | "DMUL" | "FMUL2"))
+        !(self.has_name_of_addition(at) || matches!(self.listing.code[at].name(), "HMUL2" | "DMUL" | "FMUL2"))
             || self
                 .function
                 .instructions
@@ -495,6 +497,18 @@ fn origin_of(deciding: &Deciding<'_>, at: usize, operand: &Operand) -> Origin {
         origin.constants.push(bits);
     }
     origin
+}
+
+/// The two halves of a constant that an instruction of the code makes: it multiplies no register.
+fn halves(one: &Sass<'_>) -> Option<[f64; 2]> {
+    let [a, b, high, low] = one.sources() else { return None };
+    let is_zero = |operand: &str| value(operand) == Value::Bits(0);
+    match (value(high), value(low)) {
+        (Value::Number(high), Value::Number(low)) if one.name() == "HFMA2" && is_zero(a) && is_zero(b) => {
+            Some([high, low])
+        }
+        _ => None,
+    }
 }
 
 /// The bits of a half that a listing prints.

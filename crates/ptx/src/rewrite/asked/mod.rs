@@ -27,6 +27,7 @@ use crate::text::{Function, Instruction, Module};
 
 pub use cache::CACHE_BYTES;
 pub use folder::CACHE_VARIABLE;
+use tools::Failure;
 pub use tools::{FOLDERS_VARIABLE, TIME_LIMIT, Tools};
 
 /// Operations on floats.
@@ -42,7 +43,8 @@ pub(super) fn apply(
     tools: &Tools,
     rewrites: &mut Rewrites,
 ) -> Result<String, String> {
-    let compiled = cache::compiled(tools, module, function, target)?;
+    let compiled =
+        cache::compiled(tools, module, function, target).map_err(|failure| failure.why().to_owned())?;
     let listing = sass::Listing::parse(&compiled.listing);
     let normal = std::cell::OnceCell::new();
     let text = function.clone();
@@ -91,7 +93,11 @@ fn dropped(normal: Option<&Normal>, at: usize) -> bool {
     })
 }
 
-/// Asks for all entries of a text at once.
-pub(crate) fn ask_all(module: &Module, target: &str, tools: &Tools) {
-    cache::compiled_all(tools, module, target);
+/// Asks for all entries of a text at once. An error where the tools fail, whatever the text.
+pub(crate) fn ask_all(module: &Module, target: &str, tools: &Tools) -> Result<(), String> {
+    match cache::compiled_all(tools, module, target) {
+        Err(Failure::Passing(why)) => Err(why),
+        // one of them may be what ptxas does not take: each is asked for alone when it is wanted
+        Ok(()) | Err(Failure::Text(_)) => Ok(()),
+    }
 }

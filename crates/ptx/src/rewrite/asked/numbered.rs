@@ -12,8 +12,9 @@ pub(super) enum Extent {
     Whole,
 }
 
-/// The text without the lines that say where it was compiled from; with `.loc 1 NUMBER 1` before the instructions of the entries,
+/// The text without what says where it was compiled from; with a line `.loc 1 NUMBER 1` before the instructions of the entries,
 /// counted from 1 in each, if `numbered`. Lines of a listing then name instructions, also where a line of the text has several.
+/// Without numbers every line stays the line that it is, so that errors name lines of the text.
 pub(super) fn numbered(module: &Module, entries: &[&Function], extent: Extent, numbered: bool) -> String {
     let mut cuts: Vec<Range<usize>> = module.remarks.clone();
     if extent == Extent::Entry {
@@ -49,6 +50,7 @@ pub(super) fn numbered(module: &Module, entries: &[&Function], extent: Extent, n
             result.push_str(&text[at..at + length]);
             at += length;
         } else if let Some(cut) = cuts.next() {
+            result.extend(text[cut.clone()].chars().filter(|character| *character == '\n'));
             at = cut.end;
         } else {
             break;

@@ -51,7 +51,7 @@ impl Way {
     fn compiler(self, tools: &Tools) -> Compiler {
         match self.how {
             How::Asked => Compiler::Asked(tools.asked()),
-            How::Predicted => Compiler::Predicted,
+            How::Predicted => Compiler::Predicted(None),
             How::Text => Compiler::Text,
             How::Off => Compiler::Off,
         }
@@ -198,7 +198,7 @@ pub(super) fn outcomes(tools: &Tools, entries: &[Entry], target: &str, way: Way)
     };
     let compiler = way.compiler(tools);
     if let Compiler::Asked(tools) = &compiler {
-        program.ask(Some(target), tools);
+        program.ask(Some(target), tools).expect("tools that work");
     }
     entries
         .iter()

@@ -135,7 +135,8 @@ def _traced(compiled: Compiled, value: Any, byte: int, options: dict[str, Any]) 
     """All results of floating-point instructions in the block that wrote a byte."""
     ptx = _Ptx(compiled.text)
     how = _sass.compiled(options.get("mode", "gpu"), compiled.fusion, compiled.ptxas_options, compiled.ptxas)
-    about = ptx.describe(how)
+    kernel = ptx.compile(how)
+    about = kernel.describe()
     common = {"allow_doubtful": options.get("allow_doubtful", False), "shared": compiled.shared}
 
     def launch(request: Any) -> dict[str, Any]:
@@ -145,7 +146,7 @@ def _traced(compiled: Compiled, value: Any, byte: int, options: dict[str, Any]) 
         arguments, buffers, names = memory.buffers(given)
         buffer, offset = arguments[place]
         request = (*request, (buffer, offset + byte))
-        result: dict[str, Any] = ptx.launch(how, _dimensions("grid", compiled.grid), arguments, buffers, names, trace=request, **common)[2]
+        result: dict[str, Any] = kernel.launch(_dimensions("grid", compiled.grid), arguments, buffers, names, trace=request, **common)[2]
         return result
 
     nothing: tuple[Any, ...] = [[(0, 0, 0), (0, 0, 0)]], [1 << 31], [], False

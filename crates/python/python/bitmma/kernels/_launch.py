@@ -35,7 +35,7 @@ class Launched:
     #: How it is known what is fused: "asked" (ptxas compiled this text), "predicted" (by a rule), "off" (compiled without fusion),
     #: "text" (nothing is: the text as written).
     fusion: str = "text"
-    #: The ptxas that was asked, as in "ptxas 12.9.86"; of "predicted" why none was, where one was looked for and did not take the text.
+    #: The ptxas that was asked, as in "ptxas 12.9.86"; of "predicted" why none was, unless ``fusion="predict"``.
     compiler: str = ""
 
 
@@ -100,8 +100,8 @@ def launch_ptx(
     Arrays (NumPy, PyTorch on the CPU) are buffers, Python's numbers scalars, ``None`` is a null pointer. ``block`` is that of
     ``.reqntid`` where the entry has one. ``mode="gpu"`` runs what ptxas makes of the text, ``"text"`` the text as written.
     ``fusion`` says how it is found out which products ptxas fuses with additions: ``"ask"`` compiles the text and reads the
-    code, ``"predict"`` goes by a rule, ``"off"`` is for kernels that are compiled without; None asks where ptxas and nvdisasm are
-    installed, and else predicts. ``ptxas_options`` are further options of ptxas; ``ptxas`` is
+    code, ``"predict"`` goes by a rule, ``"off"`` is for kernels that are compiled without; None asks, and predicts where ptxas and
+    nvdisasm are missing or fail, which with ``"ask"`` is an error. ``ptxas_options`` are further options of ptxas; ``ptxas`` is
     the file of the one that is asked first.
     A kernel whose results on a GPU are not known for sure is refused unless ``allow_doubtful``; with it, blocks run one
     after the other, and may touch the same addresses. ``shared`` is the size of dynamic shared memory, by default all that
@@ -117,7 +117,8 @@ def launch_ptx(
     given = [memory.argument(index, argument) for index, argument in enumerate(args)]
     compiled = _sass.compiled(mode, fusion, list(ptxas_options), ptxas)
     with _located(text):
-        about = ptx.describe(compiled, entry, target)
+        kernel = ptx.compile(compiled, entry, target)
+    about = kernel.describe()
     missing = about["parameters"][len(given) :]
     # Triton's kernels end with two pointers to scratch memory, which its launcher fills in
     if len(missing) == 2 and all(kind == "pointer" for _, kind in missing):
@@ -128,15 +129,12 @@ def launch_ptx(
         size = about["block"] or _dimensions("block", 1 if block is None else block)
         request = (*trace.request(size), None)
     with _located(text):
-        written, instructions, traced = ptx.launch(
-            compiled,
+        written, instructions, traced = kernel.launch(
             sizes,
             arguments,
             buffers,
             names,
-            entry=entry,
             block=None if block is None else _dimensions("block", block),
-            target=target,
             allow_doubtful=allow_doubtful,
             shared=shared,
             loop_limit=loop_limit,
