@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import bitmma
-from bitmma.kernels import launch_ptx
+from bitmma.kernels import _sass, launch_ptx
 
 DATA = Path(__file__).parents[2] / "ptx" / "tests" / "data"
 CASES = sorted(path.stem for path in (DATA / "cases").glob("*.npz"))
@@ -105,3 +106,29 @@ def test_what_is_wrong_with_a_launch_is_said():
         launch_ptx(COPY, 1, [x, x, 1.0], entry="other")
     with pytest.raises(bitmma.PtxError, match="unknown target 'h999'"):
         launch_ptx(COPY, 1, [x, x, 1.0], target="h999")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the tools are scripts")
+def test_tools_that_fail_are_an_error_where_they_are_insisted_on(tmp_path, monkeypatch):
+    for name in ("ptxas", "nvdisasm"):
+        (tmp_path / name).write_text("#!/bin/sh\nkill -SEGV $$\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setattr(_sass, "folders", lambda: [str(tmp_path)])
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("BITMMA_CACHE", "off")
+    x, y = np.ones(32, np.float32), np.zeros(32, np.float32)
+
+    def launch(fusion=None):
+        return launch_ptx(COPY, 1, [x, y, 2.0], fusion=fusion)
+
+    # the same text is asked for again once the folder exists
+    for folder, why in [("/nowhere/at/all", "no temporary folder in '/nowhere/at/all'"), (str(tmp_path), "SIGSEGV")]:
+        monkeypatch.setenv("TMPDIR", folder)
+        launched = launch()
+        assert launched.fusion == "predicted" and why in launched.compiler, launched.compiler
+        with pytest.raises(bitmma.PtxError, match=f"ptxas was asked what it fuses, and gave nothing: .*{why}"):
+            launch("ask")
+    (tmp_path / "nvdisasm").unlink()
+    assert launch().compiler.startswith("nvdisasm is not in ")
+    with pytest.raises(bitmma.OptionError, match="fusion 'ask': nvdisasm is not in "):
+        launch("ask")

@@ -83,7 +83,9 @@ impl Tools {
         };
         let mut why = format!("{missing} not in {FOLDERS_VARIABLE}, PATH or CUDA_HOME");
         let named = split(FOLDERS_VARIABLE);
-        if let Some(wrong) = named.iter().find(|folder| !folder.is_absolute() || !folder.is_dir()) {
+        let is_wrong =
+            |folder: &&PathBuf| !(folder.as_os_str().is_empty() || folder.is_absolute() && folder.is_dir());
+        if let Some(wrong) = named.iter().find(is_wrong) {
             let wrong = wrong.display();
             why += &format!("; {FOLDERS_VARIABLE} names '{wrong}': expected the absolute path of a folder");
         }
