@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use bitmma_ptx::{
-    Argument, Buffer, Compiler, Error, Kernel, Launch, Limits, Product, Program, Record, Report, Scalar, TensorMap,
-    Thread, Tools, Trace,
+    Argument, Buffer, Compiler, Error, Kernel, Launch, Limits, Product, Program, Record, Report, Scalar,
+    TensorMap, Thread, Tools, Trace,
 };
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyKeyboardInterrupt;

@@ -245,16 +245,16 @@ class OnChip:
         if not getattr(compiled.metadata, "enable_fp_fusion", True):
             how["fusion"] = "off"
         shared = int(compiled.metadata.shared)
+        arguments, called = _described(ordered, names, getattr(compiled.metadata, "tensordesc_meta", None))
         self.last = Compiled(
-            compiled.asm["ptx"], sizes, ordered, shared, list(bound), kernel, how["fusion"], how["ptxas_options"], how["ptxas"]
+            compiled.asm["ptx"], sizes, arguments, shared, list(bound), kernel, how["fusion"], how["ptxas_options"], how["ptxas"]
         )
         scratch = int(getattr(compiled.metadata, "global_scratch_size", 0) or 0)
         # what each block has for the tensor maps that it makes
         blocks = math.prod(sizes) if isinstance(sizes, (tuple, list)) else sizes
         memory = np.zeros(scratch * blocks, np.uint8) if scratch else None
-        given, called = _described(ordered, names, getattr(compiled.metadata, "tensordesc_meta", None))
         called += ["the scratch memory of the launch"]
-        return launch_ptx(compiled.asm["ptx"], sizes, [*given, memory, None], shared=shared, names=called, **how)
+        return launch_ptx(compiled.asm["ptx"], sizes, [*arguments, memory, None], shared=shared, names=called, **how)
 
     @staticmethod
     def _bind(kernel: Any, args: tuple[Any, ...], values: dict[str, Any]) -> dict[str, Any]:
