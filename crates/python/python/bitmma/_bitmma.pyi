@@ -1016,20 +1016,14 @@ class Ptx:
     A PTX text, read.
     """
     def __new__(cls, /, text: str) -> Ptx: ...
-    def describe(self, /, compiled: tuple[str, str | None, SupportsGetItem[int, str | PathLike[str]], SupportsGetItem[int, str]], entry: str | None = None, target: str | None = None) -> dict:
+    def compile(self, /, compiled: tuple[str, str | None, SupportsGetItem[int, str | PathLike[str]], SupportsGetItem[int, str]], entry: str | None = None, target: str | None = None) -> PtxKernel:
         """
-        What is known of an entry before it runs.
+        An entry, compiled.
         `compiled`: mode, fusion, folders of ptxas and nvdisasm, options of ptxas.
         """
     def entries(self, /) -> list[str]:
         """
         The names of the entries.
-        """
-    def launch(self, /, compiled: tuple[str, str | None, SupportsGetItem[int, str | PathLike[str]], SupportsGetItem[int, str]], grid: tuple[SupportsIndex, SupportsIndex, SupportsIndex], arguments: SupportsGetItem[int, tuple[SupportsIndex, SupportsIndex] | tuple[SupportsIndex, SupportsIndex, tuple[SupportsIndex, SupportsIndex, bool], SupportsGetItem[int, SupportsIndex], SupportsGetItem[int, SupportsIndex], SupportsGetItem[int, SupportsIndex], SupportsGetItem[int, SupportsIndex]] | SupportsIndex | SupportsFloat | None], buffers: SupportsGetItem[int, Incomplete], names: SupportsGetItem[int, str], *, entry: str | None = None, block: tuple[SupportsIndex, SupportsIndex, SupportsIndex] | None = None, target: str | None = None, allow_doubtful: bool = False, shared: SupportsIndex | None = None, loop_limit: SupportsIndex | None = None, threads: SupportsIndex | None = None, trace: tuple[SupportsGetItem[int, SupportsLenAndGetItem[SupportsLenAndGetItem[SupportsIndex]]], SupportsGetItem[int, SupportsIndex], SupportsGetItem[int, str], bool, tuple[SupportsIndex, SupportsIndex] | None] | None = None) -> tuple[list[bool], int, dict]:
-        """
-        Runs an entry on buffers of bytes, which are written in place: for each of them, whether it was; instructions that
-        ran; what was traced. `trace` has threads (block and thread), lines, registers, whether
-        products are wanted, and a byte whose last writer is.
         """
     def survey(self, /, entry: str | None = None, target: str | None = None) -> list[tuple[str, list[int], str, str]]:
         """
@@ -1038,6 +1032,22 @@ class Ptx:
     def target(self, /) -> str:
         """
         The architecture it was compiled for.
+        """
+
+@final
+class PtxKernel:
+    """
+    An entry of a PTX text, compiled.
+    """
+    def describe(self, /) -> dict:
+        """
+        What is known of it before it runs.
+        """
+    def launch(self, /, grid: tuple[SupportsIndex, SupportsIndex, SupportsIndex], arguments: SupportsGetItem[int, tuple[SupportsIndex, SupportsIndex] | tuple[SupportsIndex, SupportsIndex, tuple[SupportsIndex, SupportsIndex, bool], SupportsGetItem[int, SupportsIndex], SupportsGetItem[int, SupportsIndex], SupportsGetItem[int, SupportsIndex], SupportsGetItem[int, SupportsIndex]] | SupportsIndex | SupportsFloat | None], buffers: SupportsGetItem[int, Incomplete], names: SupportsGetItem[int, str], *, block: tuple[SupportsIndex, SupportsIndex, SupportsIndex] | None = None, allow_doubtful: bool = False, shared: SupportsIndex | None = None, loop_limit: SupportsIndex | None = None, threads: SupportsIndex | None = None, trace: tuple[SupportsGetItem[int, SupportsLenAndGetItem[SupportsLenAndGetItem[SupportsIndex]]], SupportsGetItem[int, SupportsIndex], SupportsGetItem[int, str], bool, tuple[SupportsIndex, SupportsIndex] | None] | None = None) -> tuple[list[bool], int, dict]:
+        """
+        Runs it on buffers of bytes, which are written in place: for each of them, whether it was; instructions that
+        ran; what was traced. `trace` has threads (block and thread), lines, registers, whether
+        products are wanted, and a byte whose last writer is.
         """
 
 @final
