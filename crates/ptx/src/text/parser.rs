@@ -467,7 +467,13 @@ impl Parser {
                 {
                     body.source = [*file as u32, *at as u32];
                 }
-                self.skip_line();
+                // an instruction may follow on the line
+                while matches!(self.peek(), Some(Kind::Integer(_))) {
+                    self.at += 1;
+                }
+                if self.is(',') {
+                    self.skip_line();
+                }
                 self.remarks.push(self.bytes_since(first));
                 return Ok(());
             }

@@ -81,3 +81,16 @@ fn addresses_move_between_spaces() {
 fn the_number_of_lanes_is_a_constant() {
     check("mov.u32 $d, WARP_SZ;", 32, 32, &pairs(&integers(32)), |_| Some(32));
 }
+
+/// An instruction may stand behind the place in the source that it was compiled from.
+#[test]
+fn instructions_on_the_line_of_their_source() {
+    let rows = pairs(&integers(32));
+    for line in [
+        ".loc 1 2 3 mov.b32 $d, $a;",
+        ".loc 1 2 3, function_name $L, inlined_at 1 4 5\nmov.b32 $d, $a;",
+        ".loc 1 2 3\nmov.b32 $d, $a;",
+    ] {
+        check(line, 32, 32, &rows, |[a, ..]| Some(a));
+    }
+}
