@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::instruction::row;
+use crate::instruction::table;
 use crate::text::{Function, Instruction, Operand, RegisterId};
 
 pub(crate) struct Flow {
@@ -237,7 +237,7 @@ fn post_dominators(successors: &[Vec<usize>], end: usize) -> Vec<usize> {
 /// Registers that an instruction writes and that it reads.
 pub(crate) fn effects(instruction: &Instruction) -> (Vec<RegisterId>, Vec<RegisterId>) {
     let (mut writes, mut reads) = (vec![], vec![]);
-    let results = row::results(instruction);
+    let results = table::results(instruction);
     for (index, operand) in instruction.operands.iter().enumerate() {
         let list = if index < results { &mut writes } else { &mut reads };
         // the address of a load is read, wherever it is

@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use crate::flow::{Flow, effects};
-use crate::instruction::row::is_pure;
+use crate::instruction::table::is_pure;
 use crate::rewrite::goes_around;
 use crate::text::{Base, Function, Instruction, Operand, RegisterId, Width};
 

@@ -1,7 +1,7 @@
 //! 32 lanes at a time.
 
 pub(crate) use crate::matrix::LANES;
-use crate::program::{Address, Condition, Predicate, Slot, Wide, Word};
+use crate::operand::{Address, Condition, Predicate, Slot, Wide, Word};
 
 pub(crate) type Lanes = [u32; LANES];
 pub(crate) type WideLanes = [u64; LANES];

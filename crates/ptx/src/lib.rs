@@ -16,6 +16,7 @@ mod guess;
 mod instruction;
 mod lanes;
 mod matrix;
+mod operand;
 mod program;
 mod rewrite;
 mod run;

@@ -2,96 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::instruction::bulk::{Action, Bulk, Object};
-use crate::instruction::compare::Compare;
+use bitmma_engine::formats::Rounding;
+
 use crate::instruction::compute::Computed;
-use crate::instruction::convert::Convert;
-use crate::instruction::float::{Float, Number};
-use crate::instruction::integer::Carry;
-use crate::instruction::warp::{Reduction, Shuffle, Vote};
 use crate::matrix::{Multiplier, Sizes};
+pub(crate) use crate::operand::*;
 use crate::text::{self, Register};
-
-/// A slot of 32 lanes of 32 bits; 8 and 16-bit registers leave the upper bits zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Word(pub(crate) u32);
-
-/// A slot of 32 lanes of 64 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Wide(pub(crate) u32);
-
-/// A slot of 32 bits, one for each lane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Predicate(pub(crate) u32);
-
-/// Predicates that every kernel has: all true, all false, the carry.
-pub(crate) const TRUE: Predicate = Predicate(0);
-pub(crate) const FALSE: Predicate = Predicate(1);
-pub(crate) const CARRY: Predicate = Predicate(2);
-pub(crate) const FIRST_PREDICATE: u32 = 3;
-
-/// A register of any width, or none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Slot {
-    /// With its bits: 8, 16 or 32.
-    Word(Word, u32),
-    Wide(Wide),
-    Sink,
-}
-
-/// A predicate, perhaps negated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Condition {
-    pub(crate) predicate: Predicate,
-    pub(crate) negated: bool,
-}
-
-/// Types of operands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Type {
-    Pred,
-    B8,
-    B16,
-    B32,
-    B64,
-    U8,
-    U16,
-    U32,
-    U64,
-    S8,
-    S16,
-    S32,
-    S64,
-    F16,
-    BF16,
-    TF32,
-    U16x2,
-    S16x2,
-    F16x2,
-    BF16x2,
-    F32,
-    F32x2,
-    F64,
-    E4M3x2,
-    E5M2x2,
-}
-
-/// Where memory is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Region {
-    Generic,
-    Global,
-    Shared,
-    Local,
-    Parameter,
-}
-
-/// A register that holds an address, with an offset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Address {
-    pub(crate) base: Slot,
-    pub(crate) offset: i64,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Logic {
@@ -242,6 +158,196 @@ pub(crate) struct Wgmma {
 pub(crate) enum WgmmaA {
     Registers(Box<[Slot]>),
     Descriptor(Wide),
+}
+
+/// An addition, subtraction or multiply-add with carry.
+#[derive(Clone, Debug)]
+pub(crate) struct Carry {
+    pub(crate) subtract: bool,
+    /// None: no product. Else whether its upper half is taken, and whether it is signed.
+    pub(crate) product: Option<(bool, bool)>,
+    pub(crate) takes: bool,
+    pub(crate) gives: bool,
+    pub(crate) bits: u32,
+    pub(crate) d: Slot,
+    pub(crate) a: [Slot; 3],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    EqualUnordered,
+    NotEqualUnordered,
+    LessUnordered,
+    LessEqualUnordered,
+    GreaterUnordered,
+    GreaterEqualUnordered,
+    Ordered,
+    Unordered,
+}
+
+/// A comparison and what is done with its outcome.
+#[derive(Clone, Debug)]
+pub(crate) struct Compare {
+    pub(crate) comparison: Comparison,
+    pub(crate) kind: Type,
+    pub(crate) flush: bool,
+    pub(crate) a: Slot,
+    pub(crate) b: Slot,
+    pub(crate) combine: Option<(Logic, Condition)>,
+}
+
+/// A conversion.
+#[derive(Clone, Debug)]
+pub(crate) struct Convert {
+    pub(crate) to: Type,
+    pub(crate) from: Type,
+    /// None: the value is exact, or is an integer's.
+    pub(crate) rounding: Option<Rounding>,
+    /// The result is a number without a fraction.
+    pub(crate) integral: bool,
+    pub(crate) flush: bool,
+    pub(crate) saturate: bool,
+    pub(crate) finite: bool,
+    pub(crate) relu: bool,
+    pub(crate) d: Slot,
+    pub(crate) a: Slot,
+    /// The lower half of a packed result.
+    pub(crate) b: Option<Slot>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shuffle {
+    Up,
+    Down,
+    Butterfly,
+    Index,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Vote {
+    All,
+    Any,
+    Uniform,
+}
+
+/// `bar.red`
+#[derive(Clone, Debug)]
+pub(crate) struct Reduction {
+    /// None counts.
+    pub(crate) f: Option<Logic>,
+    pub(crate) d: Slot,
+    pub(crate) p: Option<Predicate>,
+    pub(crate) a: Condition,
+}
+
+/// An operation on a barrier object.
+#[derive(Clone, Debug)]
+pub(crate) struct Object {
+    pub(crate) address: Address,
+    pub(crate) action: Action,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Action {
+    Initialize(Word),
+    Invalidate,
+    /// `expects`: bytes that are expected besides; `drops`: it does not take part in later phases.
+    Arrive {
+        state: Slot,
+        count: Option<Word>,
+        expects: Option<Word>,
+        drops: bool,
+    },
+    Expect(Word),
+    Complete(Word),
+    /// Whether a phase is complete: of a parity, or of a state.
+    Test {
+        d: Predicate,
+        phase: Phase,
+    },
+    /// Of the copies of this warp that `cp.async` started an arrival when they have come.
+    ArriveWithCopies {
+        counts: bool,
+    },
+    Pending {
+        d: Word,
+        state: Wide,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Phase {
+    Parity(Word),
+    State(Wide),
+}
+
+/// A bulk copy, or what belongs to one.
+#[derive(Clone, Debug)]
+pub(crate) enum Bulk {
+    /// A box of a tensor into shared memory.
+    Load {
+        to: Address,
+        map: Address,
+        coordinates: Box<[Word]>,
+        barrier: Address,
+        /// Four rows of a matrix: their numbers are coordinates.
+        gathers: bool,
+    },
+    /// The same back; an operation combines with what is there.
+    Store {
+        map: Address,
+        coordinates: Box<[Word]>,
+        from: Address,
+        op: Option<AtomicOp>,
+        scatters: bool,
+    },
+    /// Bytes that lie together.
+    CopyIn {
+        to: Address,
+        from: Address,
+        bytes: Word,
+        barrier: Address,
+    },
+    CopyOut {
+        to: Address,
+        from: Address,
+        bytes: Word,
+    },
+    Commit,
+    /// Until at most that many groups are left.
+    Wait(u32),
+    /// Sets a field of a tensor map in shared memory.
+    Replace {
+        address: Address,
+        field: Field,
+        value: Slot,
+    },
+    /// A tensor map from shared to global memory.
+    CopyMap {
+        to: Address,
+        from: Address,
+    },
+}
+
+/// A field of a tensor map, of those along dimensions with its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Field {
+    Address,
+    Rank,
+    Dimension(u8),
+    Stride(u8),
+    Box(u8),
+    ElementStride(u8),
+    Type,
+    Interleave,
+    Swizzle,
+    Fill,
 }
 
 /// What one instruction does.
@@ -600,84 +706,6 @@ impl Op {
     }
 }
 
-impl Type {
-    /// The type of a modifier.
-    pub(crate) fn named(word: &str) -> Option<Type> {
-        Some(match word {
-            "pred" => Type::Pred,
-            "b8" => Type::B8,
-            "b16" => Type::B16,
-            "b32" => Type::B32,
-            "b64" => Type::B64,
-            "u8" => Type::U8,
-            "u16" => Type::U16,
-            "u32" => Type::U32,
-            "u64" => Type::U64,
-            "s8" => Type::S8,
-            "s16" => Type::S16,
-            "s32" => Type::S32,
-            "s64" => Type::S64,
-            "f16" => Type::F16,
-            "bf16" => Type::BF16,
-            "tf32" => Type::TF32,
-            "u16x2" => Type::U16x2,
-            "s16x2" => Type::S16x2,
-            "f16x2" => Type::F16x2,
-            "bf16x2" => Type::BF16x2,
-            "f32" => Type::F32,
-            "f32x2" => Type::F32x2,
-            "f64" => Type::F64,
-            "e4m3x2" => Type::E4M3x2,
-            "e5m2x2" => Type::E5M2x2,
-            _ => return None,
-        })
-    }
-
-    pub(crate) fn bits(self) -> u32 {
-        match self {
-            Type::Pred => 1,
-            Type::B8 | Type::U8 | Type::S8 => 8,
-            Type::B16 | Type::U16 | Type::S16 | Type::F16 | Type::BF16 | Type::E4M3x2 | Type::E5M2x2 => 16,
-            Type::B32 | Type::U32 | Type::S32 | Type::F32 | Type::TF32 => 32,
-            Type::U16x2 | Type::S16x2 | Type::F16x2 | Type::BF16x2 => 32,
-            Type::B64 | Type::U64 | Type::S64 | Type::F64 | Type::F32x2 => 64,
-        }
-    }
-
-    pub(crate) fn is_signed(self) -> bool {
-        matches!(self, Type::S8 | Type::S16 | Type::S32 | Type::S64)
-    }
-
-    /// Whether it is an integer that is more than bits.
-    pub(crate) fn is_number(self) -> bool {
-        self.is_integer() && !matches!(self, Type::B8 | Type::B16 | Type::B32 | Type::B64)
-    }
-
-    /// The type as a float, if it is one.
-    pub(crate) fn float(self) -> Option<Float> {
-        let (number, packed) = match self {
-            Type::F16 => (Number::Half, false),
-            Type::F16x2 => (Number::Half, true),
-            Type::BF16 => (Number::Brain, false),
-            Type::BF16x2 => (Number::Brain, true),
-            Type::F32 => (Number::Single, false),
-            Type::F32x2 => (Number::Single, true),
-            Type::F64 => (Number::Double, false),
-            _ => return None,
-        };
-        Some(Float { number, packed })
-    }
-
-    /// Whether it is two halves.
-    pub(crate) fn is_packed(self) -> bool {
-        matches!(self, Type::F16x2 | Type::BF16x2)
-    }
-
-    pub(crate) fn is_integer(self) -> bool {
-        self.float().is_none() && !matches!(self, Type::Pred | Type::TF32 | Type::E4M3x2 | Type::E5M2x2)
-    }
-}
-
 impl Logic {
     pub(crate) fn of(self, a: u32, b: u32) -> u32 {
         match self {
@@ -686,10 +714,6 @@ impl Logic {
             Logic::Xor => a ^ b,
         }
     }
-}
-
-impl Condition {
-    pub(crate) const TRUE: Condition = Condition { predicate: TRUE, negated: false };
 }
 
 impl Kernel {

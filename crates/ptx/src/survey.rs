@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use bitmma_engine::catalogue::{Architecture, find, function_evidence};
 use bitmma_functions::Function;
 
-use crate::decode::{Decoder, architecture};
+use crate::decode::architecture;
+use crate::decode::decoder::Decoder;
 use crate::error::Error;
 use crate::program::{Op, Region};
 use crate::text::{Function as Entry, Module};

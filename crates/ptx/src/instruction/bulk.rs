@@ -2,10 +2,10 @@
 //! Movement and Conversion Instructions: Asynchronous copy", "Tensor Map Proxy").
 
 use super::row::{Row, Since, free};
-use crate::decode::Decoder;
+use crate::decode::decoder::Decoder;
 use crate::decode::form::Form;
 use crate::error::Error;
-use crate::program::{Address, AtomicOp, Op, Predicate, Slot, Type, Wide, Word};
+use crate::program::{Action, Address, AtomicOp, Bulk, Field, Object, Op, Phase, Slot, Type, Word};
 use crate::text::{Instruction, Operand};
 
 pub(super) const ROWS: &[Row] = &[
@@ -13,110 +13,6 @@ pub(super) const ROWS: &[Row] = &[
     free("tensormap", |decoder, form, at| decoder.tensor_map(form, at)).results(0).since(Since::Hopper),
     free("clusterlaunchcontrol", |_, form, _| Err(form.refuse("blocks are not cancelled"))),
 ];
-
-/// An operation on a barrier object.
-#[derive(Clone, Debug)]
-pub(crate) struct Object {
-    pub(crate) address: Address,
-    pub(crate) action: Action,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) enum Action {
-    Initialize(Word),
-    Invalidate,
-    /// `expects`: bytes that are expected besides; `drops`: it does not take part in later phases.
-    Arrive {
-        state: Slot,
-        count: Option<Word>,
-        expects: Option<Word>,
-        drops: bool,
-    },
-    Expect(Word),
-    Complete(Word),
-    /// Whether a phase is complete: of a parity, or of a state.
-    Test {
-        d: Predicate,
-        phase: Phase,
-    },
-    /// Of the copies of this warp that `cp.async` started an arrival when they have come.
-    ArriveWithCopies {
-        counts: bool,
-    },
-    Pending {
-        d: Word,
-        state: Wide,
-    },
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Phase {
-    Parity(Word),
-    State(Wide),
-}
-
-/// A bulk copy, or what belongs to one.
-#[derive(Clone, Debug)]
-pub(crate) enum Bulk {
-    /// A box of a tensor into shared memory.
-    Load {
-        to: Address,
-        map: Address,
-        coordinates: Box<[Word]>,
-        barrier: Address,
-        /// Four rows of a matrix: their numbers are coordinates.
-        gathers: bool,
-    },
-    /// The same back; an operation combines with what is there.
-    Store {
-        map: Address,
-        coordinates: Box<[Word]>,
-        from: Address,
-        op: Option<AtomicOp>,
-        scatters: bool,
-    },
-    /// Bytes that lie together.
-    CopyIn {
-        to: Address,
-        from: Address,
-        bytes: Word,
-        barrier: Address,
-    },
-    CopyOut {
-        to: Address,
-        from: Address,
-        bytes: Word,
-    },
-    Commit,
-    /// Until at most that many groups are left.
-    Wait(u32),
-    /// Sets a field of a tensor map in shared memory.
-    Replace {
-        address: Address,
-        field: Field,
-        value: Slot,
-    },
-    /// A tensor map from shared to global memory.
-    CopyMap {
-        to: Address,
-        from: Address,
-    },
-}
-
-/// A field of a tensor map, of those along dimensions with its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Field {
-    Address,
-    Rank,
-    Dimension(u8),
-    Stride(u8),
-    Box(u8),
-    ElementStride(u8),
-    Type,
-    Interleave,
-    Swizzle,
-    Fill,
-}
 
 impl Decoder<'_> {
     fn object(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {

@@ -6,11 +6,11 @@ use bitmma_functions::float::flush as flush_code;
 use super::narrow::from_half;
 use super::row::{Row, decoded, types};
 use super::{double, single};
-use crate::decode::Decoder;
+use crate::decode::decoder::Decoder;
 use crate::decode::form::operands;
 use crate::error::Error;
 use crate::lanes::{LANES, Lanes, Registers, WideLanes, map1, test2};
-use crate::program::{Condition, Logic, Op, Predicate, Slot, Type};
+use crate::program::{Compare, Comparison, Condition, Logic, Op, Predicate, Slot, Type};
 use crate::text::{Instruction, Operand};
 
 const BITS: &str = "b16 b32 b64";
@@ -42,24 +42,6 @@ pub(super) const ROWS: &[Row] = &[
     }).pure(),
 ];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Comparison {
-    Equal,
-    NotEqual,
-    Less,
-    LessEqual,
-    Greater,
-    GreaterEqual,
-    EqualUnordered,
-    NotEqualUnordered,
-    LessUnordered,
-    LessEqualUnordered,
-    GreaterUnordered,
-    GreaterEqualUnordered,
-    Ordered,
-    Unordered,
-}
-
 const COMPARISONS: [(&str, Comparison); 18] = [
     ("eq", Comparison::Equal),
     ("ne", Comparison::NotEqual),
@@ -80,17 +62,6 @@ const COMPARISONS: [(&str, Comparison); 18] = [
     ("num", Comparison::Ordered),
     ("nan", Comparison::Unordered),
 ];
-
-/// A comparison and what is done with its outcome.
-#[derive(Clone, Debug)]
-pub(crate) struct Compare {
-    pub(crate) comparison: Comparison,
-    pub(crate) kind: Type,
-    flush: bool,
-    pub(crate) a: Slot,
-    pub(crate) b: Slot,
-    pub(crate) combine: Option<(Logic, Condition)>,
-}
 
 fn compares(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
     let (d, [a, b], combine) = combined(decoder, at)?;

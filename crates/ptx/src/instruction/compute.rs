@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bitmma_functions::Function;
 
 use crate::lanes::{LANES, Registers, WideLanes, map1, map2, map3};
-use crate::program::{Slot, Type};
+use crate::operand::{Slot, Type};
 
 /// A lane of a register: 32 or 64 bits.
 pub(crate) trait Lane: Copy + Default + Send + Sync + 'static {

@@ -10,11 +10,11 @@ use super::compute::Computed;
 use super::narrow::{from_half, to_brain, to_half};
 use super::row::{Row, Since, decoded, free, kind, types};
 use super::single;
-use crate::decode::Decoder;
+use crate::decode::decoder::Decoder;
 use crate::decode::form::{Form, operands};
 use crate::error::Error;
 use crate::lanes::{Registers, WideLanes, map1, map2};
-use crate::program::{Condition, Logic, Op, Region, Slot, Type};
+use crate::program::{Condition, Convert, Logic, Op, Region, Slot, Type};
 use crate::text::{Instruction, Operand};
 
 const WHOLE: &str = "u16 u32 u64 s16 s32 s64";
@@ -64,25 +64,6 @@ pub(super) const ROWS: &[Row] = &[
         copied(d, a).ok_or_else(|| form.unsupported())
     }),
 ];
-
-/// A conversion.
-#[derive(Clone, Debug)]
-pub(crate) struct Convert {
-    pub(crate) to: Type,
-    pub(crate) from: Type,
-    /// None: the value is exact, or is an integer's.
-    rounding: Option<Rounding>,
-    /// The result is a number without a fraction.
-    integral: bool,
-    flush: bool,
-    pub(crate) saturate: bool,
-    finite: bool,
-    relu: bool,
-    d: Slot,
-    pub(crate) a: Slot,
-    /// The lower half of a packed result.
-    pub(crate) b: Option<Slot>,
-}
 
 impl Convert {
     fn plain(to: Type, from: Type, d: Slot) -> Convert {

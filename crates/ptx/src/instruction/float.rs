@@ -10,7 +10,7 @@ use super::special::{self, UNKNOWN};
 use super::{double, single};
 use crate::decode::form::operands;
 use crate::lanes::{Lanes, WideLanes, map1, map2, map3};
-use crate::program::{Op, Type};
+use crate::program::{Float, Number, Op, Type};
 use crate::text::Instruction;
 
 #[rustfmt::skip]
@@ -135,22 +135,6 @@ impl Mode {
         };
         Mode { rounding, flush: at.has("ftz"), saturate: at.has("sat"), relu: at.has("relu") }
     }
-}
-
-/// Formats of float operations, packed ones lane by lane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Number {
-    Half,
-    Brain,
-    Single,
-    Double,
-}
-
-/// Float operands: one in a word, two in a word, one or two in 64 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Float {
-    pub(crate) number: Number,
-    pub(crate) packed: bool,
 }
 
 impl Float {

@@ -2,11 +2,11 @@
 
 use super::compute::{Computation, Element, Spread, of1, of2, of3, of4};
 use super::row::{Row, Since, computed, decoded, kind, types};
-use crate::decode::Decoder;
+use crate::decode::decoder::Decoder;
 use crate::decode::form::operands;
 use crate::error::Error;
 use crate::lanes::{LANES, Registers};
-use crate::program::{CARRY, Condition, Logic, Op, Slot, Type};
+use crate::program::{CARRY, Carry, Condition, Logic, Op, Type};
 use crate::text::{Instruction, Operand};
 
 const WHOLE: &str = "u16 u32 u64 s16 s32 s64";
@@ -418,19 +418,6 @@ fn predicates(decoder: &mut Decoder<'_>, at: &Instruction, f: Logic) -> Result<O
     let [d, a, b] = operands(at)?;
     let (a, b) = (decoder.condition(a, at)?, decoder.condition(b, at)?);
     Ok(Op::Logic { f, d: decoder.predicate(d, at)?, a, b })
-}
-
-/// An addition, subtraction or multiply-add with carry.
-#[derive(Clone, Debug)]
-pub(crate) struct Carry {
-    subtract: bool,
-    /// None: no product. Else whether its upper half is taken, and whether it is signed.
-    product: Option<(bool, bool)>,
-    pub(crate) takes: bool,
-    pub(crate) gives: bool,
-    bits: u32,
-    d: Slot,
-    a: [Slot; 3],
 }
 
 fn carry(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {

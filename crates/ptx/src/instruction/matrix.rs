@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::row::{Row, free};
-use crate::decode::Decoder;
+use crate::decode::decoder::Decoder;
 use crate::decode::form::Form;
 use crate::error::Error;
 use crate::matrix::Multiplier;

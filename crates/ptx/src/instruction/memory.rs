@@ -4,7 +4,7 @@ use bitmma_engine::catalogue::Architecture;
 
 use super::convert::{copied, region};
 use super::row::{Row, Since, decoded, free};
-use crate::decode::Decoder;
+use crate::decode::decoder::Decoder;
 use crate::decode::form::{Form, operands};
 use crate::error::Error;
 use crate::program::{Access, Address, Atomic, AtomicOp, Condition, Op, Order, Region, Slot, Type};

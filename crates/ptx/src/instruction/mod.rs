@@ -13,4 +13,5 @@ pub(crate) mod narrow;
 pub(crate) mod row;
 pub(crate) mod single;
 pub(crate) mod special;
+pub(crate) mod table;
 pub(crate) mod warp;

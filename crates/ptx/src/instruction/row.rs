@@ -1,13 +1,9 @@
 //! What PTX has, as rows: a name, the types and modifiers that go with it, and what is made of it.
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
-
 use bitmma_engine::catalogue::Architecture;
 
 use super::compute::Computation;
-use super::{bulk, compare, convert, float, integer, matrix, memory, warp};
-use crate::decode::Decoder;
+use crate::decode::decoder::Decoder;
 use crate::decode::form::Form;
 use crate::error::Error;
 use crate::program::{Op, Type};
@@ -17,14 +13,14 @@ use crate::text::Instruction;
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     /// The types of each place, parted by spaces.
-    types: &'static [&'static str],
+    pub(super) types: &'static [&'static str],
     /// Those of which one is taken are parted by a bar, those that come together by `&`; those with a question mark may be missing.
-    modifiers: &'static str,
+    pub(super) modifiers: &'static str,
     pub(crate) made: Made,
     /// How many of its first operands are results.
-    results: usize,
+    pub(super) results: usize,
     /// Whether it does no more than compute its results.
-    is_pure: bool,
+    pub(super) is_pure: bool,
     /// The oldest target that has it.
     since: Since,
 }
@@ -131,77 +127,6 @@ pub(crate) const fn decoded(
     }
 }
 
-const FAMILIES: &[&[Row]] = &[
-    integer::ROWS,
-    float::ROWS,
-    compare::ROWS,
-    convert::ROWS,
-    memory::ROWS,
-    bulk::ROWS,
-    warp::ROWS,
-    matrix::ROWS,
-];
-
-static BY_NAME: LazyLock<HashMap<&'static str, Vec<&'static Row>>> = LazyLock::new(|| {
-    let mut names: HashMap<&str, Vec<&Row>> = HashMap::new();
-    FAMILIES
-        .iter()
-        .flat_map(|family| family.iter())
-        .for_each(|row| names.entry(row.name).or_default().push(row));
-    names
-});
-
-/// The row of a form. An error says why there is none.
-pub(crate) fn find(instruction: &Instruction) -> Result<&'static Row, Error> {
-    let unsupported = |why: &str| Err(Error::unsupported(instruction.line, &instruction.form, why));
-    let mut words = instruction.form.split('.');
-    let Some(all) = words.next().and_then(|name| BY_NAME.get(name)) else { return unsupported("") };
-    if let [row] = all.as_slice()
-        && matches!(row.made, Made::Free(_))
-    {
-        return Ok(row);
-    }
-    let (types, modifiers): (Vec<&str>, Vec<&str>) =
-        words.partition(|word| *word == "b128" || Type::named(word).is_some());
-    let mut rows = all.iter().filter(|row| row.has_types(&types)).peekable();
-    if rows.peek().is_none() {
-        return unsupported("PTX does not have these types");
-    }
-    match rows.find(|row| has_modifiers(row.modifiers, &modifiers)) {
-        Some(row) => Ok(row),
-        None => {
-            let known = |word: &str| {
-                all.iter().any(|row| row.modifiers.split([' ', '|', '&', '?']).any(|one| one == word))
-            };
-            match modifiers.iter().find(|word| !known(word)) {
-                Some(word) => unsupported(&format!("'.{word}' is not known here")),
-                None => unsupported("PTX does not have these modifiers for this type"),
-            }
-        }
-    }
-}
-
-/// How many of the first operands of an instruction are results.
-pub(crate) fn results(instruction: &Instruction) -> usize {
-    match instruction.name() {
-        "bar" | "barrier" if !instruction.has("red") => 0,
-        "wgmma" if !instruction.has("mma_async") => 0,
-        "mbarrier"
-            if !["arrive", "arrive_drop", "test_wait", "try_wait", "pending_count"]
-                .iter()
-                .any(|word| instruction.has(word)) =>
-        {
-            0
-        }
-        name => BY_NAME.get(name).map_or(1, |rows| rows[0].results),
-    }
-}
-
-/// Whether all that an instruction does is to compute its results.
-pub(crate) fn is_pure(instruction: &Instruction) -> bool {
-    BY_NAME.get(instruction.name()).is_some_and(|rows| rows[0].is_pure)
-}
-
 impl Row {
     pub(crate) const fn results(self, results: usize) -> Row {
         Row { results, ..self }
@@ -223,14 +148,14 @@ impl Row {
         Row { is_pure: true, ..self }
     }
 
-    fn has_types(&self, types: &[&str]) -> bool {
+    pub(super) fn has_types(&self, types: &[&str]) -> bool {
         self.types.len() == types.len()
             && self.types.iter().zip(types).all(|(place, kind)| place.split(' ').any(|one| one == *kind))
     }
 }
 
 /// Whether modifiers are those of a row.
-fn has_modifiers(groups: &str, modifiers: &[&str]) -> bool {
+pub(super) fn has_modifiers(groups: &str, modifiers: &[&str]) -> bool {
     let mut left = modifiers.to_vec();
     for group in groups.split(' ').filter(|group| !group.is_empty()) {
         let (choices, optional) = group.strip_suffix('?').map_or((group, false), |group| (group, true));

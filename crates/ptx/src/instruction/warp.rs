@@ -3,11 +3,11 @@
 use super::memory::{any, nothing};
 use super::row::{Row, Since, decoded, free};
 use super::single;
-use crate::decode::Decoder;
+use crate::decode::decoder::Decoder;
 use crate::decode::form::{Form, operands};
 use crate::error::Error;
 use crate::lanes::{LANES, Lanes, Registers, WideLanes, each};
-use crate::program::{Condition, Logic, Op, Predicate, Slot, Type, Word};
+use crate::program::{Logic, Op, Reduction, Shuffle, Slot, Type, Vote, Word};
 use crate::text::{Instruction, Operand};
 
 #[rustfmt::skip]
@@ -82,31 +82,6 @@ pub(super) const ROWS: &[Row] = &[
 fn exit(_: &mut Decoder<'_>, form: &mut Form<'_>, _: &Instruction) -> Result<Op, Error> {
     form.flag("uni");
     Ok(Op::Exit)
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shuffle {
-    Up,
-    Down,
-    Butterfly,
-    Index,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Vote {
-    All,
-    Any,
-    Uniform,
-}
-
-/// `bar.red`
-#[derive(Clone, Debug)]
-pub(crate) struct Reduction {
-    /// None counts.
-    pub(crate) f: Option<Logic>,
-    pub(crate) d: Slot,
-    pub(crate) p: Option<Predicate>,
-    pub(crate) a: Condition,
 }
 
 impl Shuffle {

@@ -6,8 +6,8 @@ use super::dead::{drop_instruction, is_nothing};
 use super::evaluate::{evaluate, is_approximate, kind, reciprocal};
 use super::uses::Uses;
 use crate::flow::effects;
-use crate::instruction::float::Number;
-use crate::instruction::row::is_pure;
+use crate::instruction::table::is_pure;
+use crate::program::Number;
 use crate::program::Type;
 use crate::text::{Function, Instruction, Operand, RegisterId, Width};
 

@@ -3,7 +3,7 @@
 use super::loops::{loops, reached};
 use super::uses::Uses;
 use crate::flow::{Flow, effects};
-use crate::instruction::row::is_pure;
+use crate::instruction::table::is_pure;
 use crate::text::{Function, Instruction, Operand};
 
 /// Whether an instruction was dropped.

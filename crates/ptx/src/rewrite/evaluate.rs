@@ -6,7 +6,8 @@ use bitmma_functions::nearest::nearest;
 use bitmma_functions::ptx::division_scale;
 
 use crate::instruction::float::Mode;
-use crate::instruction::row::{self, Made};
+use crate::instruction::row::Made;
+use crate::instruction::table;
 use crate::instruction::{double, single};
 use crate::lanes::{LANES, WideLanes};
 use crate::program::Type;
@@ -64,7 +65,7 @@ const WHOLE: [&str; 12] = ["add", "sub", "mul", "neg", "and", "or", "xor", "not"
 
 /// What the row of an instruction computes.
 fn computes(instruction: &Instruction, values: &[u64]) -> Option<u64> {
-    let Made::Computed(computation) = row::find(instruction).ok()?.made else { return None };
+    let Made::Computed(computation) = table::find(instruction).ok()?.made else { return None };
     let computation = computation(instruction);
     let operands: Vec<WideLanes> = values.iter().map(|value| [*value; LANES]).collect();
     (operands.len() == computation.a.len()).then(|| computation.f.of(&operands)[0])

@@ -8,7 +8,7 @@
 use super::dead::is_nothing;
 use super::loops::{predecessors, reached};
 use crate::flow::Flow;
-use crate::instruction::row::is_pure;
+use crate::instruction::table::is_pure;
 use crate::text::{Function, Instruction};
 
 /// Where an instruction is.

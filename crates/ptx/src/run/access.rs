@@ -8,11 +8,12 @@ use super::fault::{Fault, Race};
 use super::global::{Access as Reach, Region as Buffer};
 use super::shared::Shared;
 use super::warp::Warp;
-use crate::decode::{LOCAL_WINDOW, PARAMETER_WINDOW, REGION_BITS, SHARED_WINDOW};
-use crate::instruction::float::{Float, Float2, Mode, Number};
+use crate::decode::decoder::{LOCAL_WINDOW, PARAMETER_WINDOW, REGION_BITS, SHARED_WINDOW};
+use crate::instruction::float::{Float2, Mode};
 use crate::instruction::{double, float, single};
 use crate::lanes::{LANES, WideLanes, each};
 use crate::program::{Access, Atomic, AtomicOp, Order, Region, Slot, Type};
+use crate::program::{Float, Number};
 
 /// The space of an address of generic memory.
 pub(super) fn resolve(region: Region, address: u64) -> (Region, u64) {

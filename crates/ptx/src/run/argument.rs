@@ -60,7 +60,7 @@ impl Argument {
             )));
         }
         map.checked()?;
-        let address = ((buffer as u64 + 1) << crate::decode::REGION_BITS) + map.address;
+        let address = ((buffer as u64 + 1) << crate::decode::decoder::REGION_BITS) + map.address;
         Ok(TensorMap { address, ..map }.bytes().to_vec())
     }
 
@@ -85,7 +85,7 @@ impl Argument {
         };
         match *self {
             Argument::Pointer { buffer, offset } if bits == 64 && !float => {
-                Ok(((buffer as u64 + 1) << crate::decode::REGION_BITS) + offset)
+                Ok(((buffer as u64 + 1) << crate::decode::decoder::REGION_BITS) + offset)
             }
             Argument::Null if bits == 64 && !float => Ok(0),
             Argument::Pointer { .. } => Err(wrong("an array".to_owned())),

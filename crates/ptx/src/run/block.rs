@@ -2,15 +2,15 @@
 
 use super::clocks::Clocks;
 use super::fault::Fault;
-use super::object::Objects;
+use super::objects::Objects;
 use super::running::{Order, Running};
 use super::shared::Shared;
 use super::undefined::Bytes;
 use super::warp::{State, Warp};
 use crate::error::Error;
-use crate::instruction::warp::Reduction;
 use crate::lanes::LANES;
 use crate::matrix::WARPGROUP;
+use crate::program::Reduction;
 use crate::program::{Logic, Op};
 
 pub(crate) struct Block<'l> {

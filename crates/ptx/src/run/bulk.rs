@@ -1,34 +1,18 @@
 //! Bulk copies between global and shared memory: the boxes of tensor maps, and bytes that lie together.
 
-use std::collections::VecDeque;
-
 use super::access::{resolve, update};
 use super::block::Block;
 use super::clocks::Kind;
 use super::fault::{Fault, Race};
 use super::global::Access as Reach;
-use super::object::Piece;
+use super::objects::Piece;
 use super::shared::Shared;
 use super::tensor::{MARK, SIZE, TensorMap, place};
 use super::warp::Warp;
-use crate::decode::SHARED_WINDOW;
-use crate::instruction::bulk::Bulk;
+use crate::decode::decoder::SHARED_WINDOW;
 use crate::lanes::each;
+use crate::program::Bulk;
 use crate::program::{Address, AtomicOp, Region, Type, Word};
-
-/// Copies of a warp from shared memory that may still read their sources: of each group where they do.
-#[derive(Default)]
-pub(crate) struct BulkGroups {
-    groups: VecDeque<Vec<(usize, usize)>>,
-    open: Vec<(usize, usize)>,
-}
-
-impl BulkGroups {
-    pub(super) fn reset(&mut self) {
-        self.groups.clear();
-        self.open.clear();
-    }
-}
 
 /// Types of elements of a map by their number.
 const KINDS: [Type; 11] = [

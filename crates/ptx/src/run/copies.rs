@@ -75,3 +75,17 @@ impl Copies {
         }
     }
 }
+
+/// Copies of a warp from shared memory that may still read their sources: of each group where they do.
+#[derive(Default)]
+pub(crate) struct BulkGroups {
+    pub(super) groups: VecDeque<Vec<(usize, usize)>>,
+    pub(super) open: Vec<(usize, usize)>,
+}
+
+impl BulkGroups {
+    pub(super) fn reset(&mut self) {
+        self.groups.clear();
+        self.open.clear();
+    }
+}

@@ -7,7 +7,7 @@ use super::clocks::{Agent, By, Kind};
 use super::fault::{Race, Where};
 use super::flags::Flags;
 use super::shadow::{Check, STRONG, Shadow};
-use crate::decode::{FIRST_STATIC, REGION_BITS};
+use crate::decode::decoder::{FIRST_STATIC, REGION_BITS};
 use crate::error::{Error, Thread};
 use crate::lanes::{LANES, WideLanes, each};
 

@@ -13,7 +13,7 @@ pub use super::running::Limits;
 use super::running::{Order, Running, Sought, Witness};
 use super::trace::{Product, Record, Recorder, Trace};
 use super::undefined::{Following, Found};
-use crate::decode::FIRST_STATIC;
+use crate::decode::decoder::FIRST_STATIC;
 use crate::error::{Error, Thread};
 use crate::lanes::LANES;
 use crate::program::{Kernel, Op};

@@ -88,7 +88,11 @@ impl Warp {
             let fault = |what: String| Fault::new(lane, what);
             let at = addresses[lane];
             // a generic address of shared memory is one too
-            let at = if at >= crate::decode::SHARED_WINDOW { at - crate::decode::SHARED_WINDOW } else { at };
+            let at = if at >= crate::decode::decoder::SHARED_WINDOW {
+                at - crate::decode::decoder::SHARED_WINDOW
+            } else {
+                at
+            };
             let verb = if write.is_some() { "writes" } else { "reads" };
             let at = block.shared.checked(at, ROW, verb).map_err(fault)?;
             let by = block.clocks.by(self.number);

@@ -17,6 +17,7 @@ mod launch;
 mod local;
 mod matrices;
 mod object;
+mod objects;
 mod pending;
 mod products;
 mod recording;

@@ -4,7 +4,7 @@ use super::access::resolve;
 use super::block::Block;
 use super::running::{Order, Sought};
 use super::warp::Warp;
-use crate::decode::SHARED_WINDOW;
+use crate::decode::decoder::SHARED_WINDOW;
 use crate::lanes::{LANES, WideLanes, each};
 use crate::program::{Op, Region};
 

@@ -486,7 +486,7 @@ fn refused((at, bytes): (usize, usize), does: &str, other: Conflict, by: By<'_>)
                 other: Some(Where {
                     writes: !kind.reads(),
                     agent: (by.clocks.block, warp),
-                    address: crate::decode::SHARED_WINDOW + at as u64,
+                    address: crate::decode::decoder::SHARED_WINDOW + at as u64,
                     bytes: bytes as u64,
                 }),
             }

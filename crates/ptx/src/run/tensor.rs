@@ -1,7 +1,7 @@
 //! Tensor maps: where the elements of a box of a tensor are in global memory, and where in shared memory.
 
 use crate::error::Error;
-use crate::instruction::bulk::Field;
+use crate::program::Field;
 
 /// Types of elements by their number in a map (PTX ISA, "tensormap.replace": `.elemtype`), and their bytes; none where a copy would
 /// convert them.

@@ -1,7 +1,7 @@
 //! One warp: its registers, where it is, and what each of its instructions does.
 
 use super::block::Block;
-use super::bulk::BulkGroups;
+use super::copies::BulkGroups;
 use super::fault::Fault;
 use super::groups::{Groups, Rendezvous};
 use super::local::Local;
@@ -440,9 +440,9 @@ impl Warp {
             },
             Op::Window { to_generic, region, d, a } => {
                 let base = match region {
-                    Region::Shared => crate::decode::SHARED_WINDOW,
-                    Region::Local => crate::decode::LOCAL_WINDOW,
-                    Region::Parameter => crate::decode::PARAMETER_WINDOW,
+                    Region::Shared => crate::decode::decoder::SHARED_WINDOW,
+                    Region::Local => crate::decode::decoder::LOCAL_WINDOW,
+                    Region::Parameter => crate::decode::decoder::PARAMETER_WINDOW,
                     _ => 0,
                 };
                 let value = map1(&registers.any(*a), |a| {
@@ -451,7 +451,7 @@ impl Warp {
                 registers.set_any(*d, mask, &value);
             }
             Op::IsSpace { region, d, a } => {
-                let window = |address: u64| match address >> crate::decode::REGION_BITS {
+                let window = |address: u64| match address >> crate::decode::decoder::REGION_BITS {
                     2040 => Region::Shared,
                     2041 => Region::Local,
                     _ => Region::Global,

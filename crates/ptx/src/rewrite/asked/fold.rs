@@ -12,7 +12,7 @@ use super::dropped;
 use super::sass::Listing;
 use crate::error::Doubt;
 use crate::flow::{Flow, effects};
-use crate::instruction::row::is_pure;
+use crate::instruction::table::is_pure;
 use crate::text::{Function, Instruction, Operand};
 
 /// Folds what the code has folded, with the values that are known to be the text's. Doubts about what it has not, and is not known,

@@ -22,7 +22,7 @@ use super::uses::Uses;
 use super::{Rewrites, too_large};
 use crate::error::Doubt;
 use crate::flow::Flow;
-use crate::instruction::row::is_pure;
+use crate::instruction::table::is_pure;
 use crate::text::{Function, Instruction, Module};
 
 pub use cache::CACHE_BYTES;

@@ -183,7 +183,7 @@ impl Shadow {
     fn rows(&self, address: Address, count: usize, now: &Now<'_, '_>) -> Result<Vec<usize>, Fault> {
         self.decides(now, "the address", &[Place::Slot(address.base, 64)])?;
         let addresses = now.warp.registers.addresses(address);
-        let window = crate::decode::SHARED_WINDOW;
+        let window = crate::decode::decoder::SHARED_WINDOW;
         let at = |address: &u64| address.checked_sub(window).unwrap_or(*address) as usize;
         Ok(addresses[..8 * count].iter().map(at).collect())
     }

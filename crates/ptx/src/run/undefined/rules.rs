@@ -2,10 +2,11 @@
 //! operands has an undefined result if one of them has an undefined bit.
 
 use super::Shadow;
-use crate::instruction::compare::{Comparison, outcomes};
+use crate::instruction::compare::outcomes;
 use crate::instruction::compute::elements;
-use crate::instruction::convert::Convert;
 use crate::lanes::{LANES, Registers, WideLanes, map1, map2};
+use crate::program::Comparison;
+use crate::program::Convert;
 use crate::program::{Condition, Logic, Op, Slot, Type};
 
 fn whole(bits: u64) -> u64 {

@@ -1,9 +1,9 @@
 //! What an instruction does to the shadow, before it runs.
 
 use super::{Origin, Shadow, fault, origin};
-use crate::decode::{LOCAL_WINDOW, REGION_BITS, SHARED_WINDOW};
-use crate::instruction::warp::Vote;
+use crate::decode::decoder::{LOCAL_WINDOW, REGION_BITS, SHARED_WINDOW};
 use crate::lanes::{LANES, Lanes, WideLanes, each};
+use crate::program::Vote;
 use crate::program::{Access, Address, Atomic, AtomicOp, Condition, FALSE, Members, Op, Region, Slot, Step};
 use crate::run::block::Block;
 use crate::run::fault::Fault;

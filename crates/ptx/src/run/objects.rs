@@ -1,0 +1,111 @@
+//! Barrier objects of a block.
+
+use std::collections::BTreeMap;
+
+use super::clocks::Left;
+
+/// A barrier object (PTX ISA, "Contents of the mbarrier object").
+#[derive(Default)]
+pub(super) struct Barrier {
+    /// Arrivals that each phase waits for, and those that this one still does.
+    pub(super) expected: u32,
+    pub(super) pending: u32,
+    /// Bytes that copies are yet to complete; they may come before they are expected.
+    pub(super) bytes: i64,
+    /// Phases that are complete.
+    pub(super) phases: u64,
+    /// What those that arrived in this phase did before.
+    gathered: Left,
+    /// The same of the phase before, which those that wait learn.
+    pub(super) released: Left,
+    /// What copies of this phase bring, and those of complete phases, which no thread has waited for: it is not there before.
+    started: Vec<Piece>,
+    pub(super) arrived: Vec<Piece>,
+    /// Warps that have not seen that the phase before, which waited for copies, was not complete. Each sees it once: on a GPU the bytes
+    /// may come as late.
+    pub(super) unseen: u32,
+}
+
+/// 16 bytes that a copy brings.
+pub(super) struct Piece {
+    pub(super) at: usize,
+    pub(super) value: [u8; 16],
+}
+
+/// Arrivals that an object can wait for.
+pub(super) const MOST: u32 = (1 << 20) - 1;
+
+/// The objects of a block, by their addresses.
+#[derive(Default)]
+pub(super) struct Objects(pub(super) BTreeMap<usize, Barrier>);
+
+impl Objects {
+    pub(super) fn reset(&mut self) {
+        self.0.clear();
+    }
+
+    pub(super) fn get(&mut self, at: usize) -> Result<&mut Barrier, String> {
+        self.0.get_mut(&at).ok_or_else(|| {
+            format!("there is no mbarrier object at {at:#x} of shared memory: it was not initialized")
+        })
+    }
+
+    /// What an object waits for.
+    pub(super) fn waits_for(&self, at: usize) -> Option<String> {
+        let Barrier { expected, pending, bytes, phases, .. } = self.0.get(&at)?;
+        let arrivals = (*pending > 0).then(|| format!("{pending} of {expected} arrivals"));
+        let awaited = (*bytes > 0).then(|| format!("{bytes} bytes"));
+        let missing: Vec<String> = [arrivals, awaited].into_iter().flatten().collect();
+        let missing = match missing.is_empty() {
+            true => String::new(),
+            false => format!(": {} are missing", missing.join(" and ")),
+        };
+        let surplus = match *bytes < 0 {
+            true => format!("; {} bytes came that nobody expects", -bytes),
+            false => String::new(),
+        };
+        Some(format!("phase {phases} of the mbarrier object at {at:#x} is not complete{missing}{surplus}"))
+    }
+}
+
+impl Barrier {
+    pub(super) fn new(expected: u32) -> Barrier {
+        Barrier { expected, pending: expected, ..Barrier::default() }
+    }
+
+    pub(super) fn arrive(&mut self, count: u32, left: &Left) -> Result<(), String> {
+        if count == 0 || count > self.pending {
+            return Err(format!(
+                "{count} more arrivals at an mbarrier object that waits for {} of {}",
+                self.pending, self.expected
+            ));
+        }
+        self.gathered.join(left);
+        self.pending -= count;
+        self.complete();
+        Ok(())
+    }
+
+    /// A copy brings pieces; what its thread did before is done before.
+    pub(super) fn bring(&mut self, pieces: Vec<Piece>, left: &Left) {
+        self.bytes -= 16 * pieces.len() as i64;
+        self.started.extend(pieces);
+        self.gathered.join(left);
+        self.complete();
+    }
+
+    pub(super) fn complete(&mut self) {
+        if self.pending == 0 && self.bytes == 0 {
+            self.phases += 1;
+            self.pending = self.expected;
+            self.released = std::mem::take(&mut self.gathered);
+            self.unseen = if self.started.is_empty() { 0 } else { u32::MAX };
+            self.arrived.append(&mut self.started);
+        }
+    }
+
+    /// The state of this phase, as an arrival returns it.
+    pub(super) fn state(&self) -> u64 {
+        self.phases << 32 | u64::from(self.pending)
+    }
+}
