@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..errors import CallDeclined, OptionError
 from . import attention as attentions
-from . import compiled, graph, launches, operations, planned, rewrites, settings, tasks, threads
+from . import checks, compiled, graph, launches, operations, planned, rewrites, settings, tasks, threads
 from .account import Account
 from .apart import apart
 from .arithmetic import Arithmetic, Target, arithmetics, resolve
@@ -317,6 +317,7 @@ class emulate(TorchDispatchMode):
         packet = getattr(func, "overloadpacket", None)
         operation = operations.TABLE.get(packet)
         if operation is not None and operations.is_dense(args):
+            checks.check(func, args, kwargs)
             result = self._operate(operation, func, args, kwargs)
             if result is not NotImplemented:
                 return result
