@@ -32,12 +32,12 @@ fn what_is_refused_is_shown_with_its_reason() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("one.ptx");
     let text = std::fs::read_to_string(ptx("softmax_f32_80")).unwrap();
-    std::fs::write(&path, text.replacen("add.f32 ", "mbarrier.init.b64 ", 1)).unwrap();
+    std::fs::write(&path, text.replacen("add.f32 ", "tcgen05.shift.f32 ", 1)).unwrap();
     let shown = bitmma(&["kernel", "show", path.to_str().unwrap()]);
-    let line = shown.fine().lines().find(|line| line.starts_with("mbarrier")).unwrap();
-    assert!(line.contains("refused") && line.contains("mbarrier objects"), "{line}");
+    let line = shown.fine().lines().find(|line| line.starts_with("tcgen05")).unwrap();
+    assert!(line.contains("refused") && line.contains("tensor memory"), "{line}");
     assert!(
-        bitmma(&["kernel", "run", path.to_str().unwrap(), "--grid", "1"]).refused().contains("mbarrier.init")
+        bitmma(&["kernel", "run", path.to_str().unwrap(), "--grid", "1"]).refused().contains("tcgen05.shift")
     );
 }
 
