@@ -94,13 +94,6 @@ def attention_of_pointers(q, k, v, out, n, scale, ROWS: tl.constexpr, COLUMNS: t
 
 
 @triton.jit
-def gathered(x, y, rows, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    numbers = tl.load(rows + tl.arange(0, ROWS))
-    value = x.gather(numbers, 0)
-    tl.store(y + tl.arange(0, ROWS)[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :], value)
-
-
-@triton.jit
 def added(x, y, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
     value = tl.load(x + at[:, None] * BLOCK + at[None, :])
