@@ -30,6 +30,11 @@ pub(super) fn resolve(region: Region, address: u64) -> (Region, u64) {
     }
 }
 
+/// The offset in shared memory of an address there, which may be a generic one.
+pub(in crate::run) fn in_shared(address: u64) -> u64 {
+    address.checked_sub(SHARED_WINDOW).unwrap_or(address)
+}
+
 /// The lanes whose values stay: of those that store to one address, the highest.
 fn lasting(region: Region, mask: u32, addresses: &WideLanes) -> u32 {
     let mut before = None;

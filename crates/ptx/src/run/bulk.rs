@@ -1,6 +1,6 @@
 //! Bulk copies between global and shared memory: the boxes of tensor maps, and bytes that lie together.
 
-use super::access::{resolve, update};
+use super::access::{in_shared, resolve, update};
 use super::block::Block;
 use super::clocks::Kind;
 use super::fault::{Fault, Race};
@@ -9,10 +9,8 @@ use super::objects::Piece;
 use super::shared::Shared;
 use super::tensor::{MARK, SIZE, TensorMap, place};
 use super::warp::Warp;
-use crate::decode::decoder::SHARED_WINDOW;
 use crate::lanes::each;
-use crate::program::Bulk;
-use crate::program::{Address, AtomicOp, Region, Type, Word};
+use crate::program::{Address, AtomicOp, Bulk, Region, Type, Word};
 
 /// Types of elements of a map by their number.
 const KINDS: [Type; 11] = [
@@ -134,8 +132,7 @@ impl Warp {
     }
 
     fn shared_address(&self, address: Address, lane: usize) -> u64 {
-        let at = self.registers.addresses(address)[lane];
-        if at >= SHARED_WINDOW { at - SHARED_WINDOW } else { at }
+        in_shared(self.registers.addresses(address)[lane])
     }
 
     /// The copies of a warp from shared memory are over but for some groups: they have read their sources now at the latest.
@@ -176,7 +173,7 @@ impl Warp {
             (_, at) => {
                 let launch = block.launch;
                 for (index, chunk) in bytes.chunks_mut(8).enumerate() {
-                    let at = at + 8 * index as u64;
+                    let at = at.wrapping_add(8 * index as u64);
                     let (memory, offset) =
                         launch.global.checked(at, 8, "reads a tensor map of").map_err(fault)?;
                     self.note_global(memory, Reach::Read, (1 << lane, |_| offset, 8), |_| false, block)?;
@@ -198,8 +195,10 @@ impl Warp {
             let by = block.clocks.by(self.number);
             block.shared.note_read(from + at, 8, (false, true), by).map_err(|race| Fault::new(lane, race))?;
             let value = block.shared.get(from + at, 8);
-            let (memory, offset) =
-                launch.global.checked(to + at as u64, 8, "writes a tensor map of").map_err(fault)?;
+            let (memory, offset) = launch
+                .global
+                .checked(to.wrapping_add(at as u64), 8, "writes a tensor map of")
+                .map_err(fault)?;
             let same = |_: usize| memory.load(offset, 8) == value;
             self.note_global(memory, Reach::Write, (1 << lane, |_| offset, 8), same, block)?;
             memory.store(offset, 8, value);
@@ -283,7 +282,7 @@ impl Warp {
                 "copies a box to {to:#x} of shared memory, which is not a multiple of 128"
             )));
         }
-        let places = (to..).step_by(16).map(|at| map.exchanged(at));
+        let places = (0..).step_by(16).map(|step| map.exchanged(to.wrapping_add(step)));
         self.pieces(&bytes, places, lane, block)
     }
 
@@ -367,7 +366,7 @@ impl Warp {
                 "copies a box from {from:#x} of shared memory, which is not a multiple of 128"
             )));
         }
-        let places = (from..from + size).step_by(16).map(|at| map.exchanged(at));
+        let places = (0..size).step_by(16).map(|step| map.exchanged(from.wrapping_add(step)));
         let bytes = self.read_shared(places, lane, block)?;
         let launch = block.launch;
         let kind = KINDS[usize::from(map.kind).min(10)];
@@ -417,12 +416,12 @@ impl Warp {
         check_bulk(from, to, count).map_err(fault)?;
         let launch = block.launch;
         let mut contents = vec![];
-        for at in (from..from + count).step_by(8) {
+        for at in (0..count).step_by(8).map(|step| from.wrapping_add(step)) {
             let (memory, offset) = launch.global.checked(at, 8, "copies").map_err(fault)?;
             self.note_global(memory, Reach::Read, (1 << lane, |_| offset, 8), |_| false, block)?;
             contents.extend(memory.load(offset, 8).to_le_bytes());
         }
-        self.pieces(&contents, (to..).step_by(16), lane, block)
+        self.pieces(&contents, (0..).step_by(16).map(|step| to.wrapping_add(step)), lane, block)
     }
 
     fn bytes_out(
@@ -438,9 +437,11 @@ impl Warp {
         let to = self.registers.addresses(to)[lane];
         let from = self.shared_address(from, lane);
         check_bulk(to, from, count).map_err(fault)?;
-        let contents = self.read_shared((from..from + count).step_by(16), lane, block)?;
+        let contents =
+            self.read_shared((0..count).step_by(16).map(|step| from.wrapping_add(step)), lane, block)?;
         let (launch, line) = (block.launch, self.line(block.launch.kernel));
-        for (at, value) in (to..).step_by(8).zip(contents.as_chunks::<8>().0) {
+        let places = (0..count).step_by(8).map(|step| to.wrapping_add(step));
+        for (at, value) in places.zip(contents.as_chunks::<8>().0) {
             let value = u64::from_le_bytes(*value);
             let (memory, offset) = launch.global.checked(at, 8, "copies").map_err(fault)?;
             let same = |_: usize| memory.load(offset, 8) == value;

@@ -1,5 +1,6 @@
 //! Asynchronous copies, and matrices of 8×8 elements between registers and shared memory.
 
+use super::access::in_shared;
 use super::block::Block;
 use super::clocks::Kind;
 use super::copies::Copy;
@@ -86,13 +87,7 @@ impl Warp {
         let mut rows = [0; LANES];
         for lane in 0..8 * count {
             let fault = |what: String| Fault::new(lane, what);
-            let at = addresses[lane];
-            // a generic address of shared memory is one too
-            let at = if at >= crate::decode::decoder::SHARED_WINDOW {
-                at - crate::decode::decoder::SHARED_WINDOW
-            } else {
-                at
-            };
+            let at = in_shared(addresses[lane]);
             let verb = if write.is_some() { "writes" } else { "reads" };
             let at = block.shared.checked(at, ROW, verb).map_err(fault)?;
             let by = block.clocks.by(self.number);

@@ -1,12 +1,12 @@
 //! What threads do with barrier objects: they arrive, copies complete bytes, and those that wait learn what was done before.
 
+use super::access::in_shared;
 use super::block::Block;
 use super::clocks::Kind;
 use super::fault::{Fault, Race};
 use super::objects::{Barrier, MOST, Piece};
 use super::shared::Shared;
 use super::warp::Warp;
-use crate::decode::decoder::SHARED_WINDOW;
 use crate::lanes::{LANES, each};
 use crate::program::{Action, Object, Phase};
 
@@ -22,9 +22,10 @@ impl Warp {
         let (mut holds, mut seen) = (0, vec![]);
         for lane in each(mask) {
             let fault = |what: String| Fault::new(lane, what);
-            let address = addresses[lane];
-            let address = if address >= SHARED_WINDOW { address - SHARED_WINDOW } else { address };
-            let at = block.shared.checked(address, 8, "finds an mbarrier object of").map_err(fault)?;
+            let at = block
+                .shared
+                .checked(in_shared(addresses[lane]), 8, "finds an mbarrier object of")
+                .map_err(fault)?;
             holds |= u32::from(self.object_of_lane(object, (at, lane), block)?) << lane;
             seen.push(at);
         }

@@ -4,6 +4,7 @@ mod asked;
 mod atomics;
 mod block;
 mod body;
+mod bulk;
 mod cases;
 mod comparisons;
 mod control;

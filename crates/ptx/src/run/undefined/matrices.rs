@@ -5,6 +5,7 @@ use super::{Origin, Shadow};
 use crate::lanes::{LANES, Registers, each};
 use crate::matrix::{Multiplier, Sizes, WARPGROUP};
 use crate::program::{Address, Mma, Slot, Wgmma, WgmmaA};
+use crate::run::access::in_shared;
 use crate::run::descriptor::Descriptor;
 use crate::run::fault::Fault;
 use crate::run::fragments::{Elements, Part};
@@ -183,8 +184,7 @@ impl Shadow {
     fn rows(&self, address: Address, count: usize, now: &Now<'_, '_>) -> Result<Vec<usize>, Fault> {
         self.decides(now, "the address", &[Place::Slot(address.base, 64)])?;
         let addresses = now.warp.registers.addresses(address);
-        let window = crate::decode::decoder::SHARED_WINDOW;
-        let at = |address: &u64| address.checked_sub(window).unwrap_or(*address) as usize;
+        let at = |address: &u64| in_shared(*address) as usize;
         Ok(addresses[..8 * count].iter().map(at).collect())
     }
 }
