@@ -81,7 +81,7 @@ def _is_descriptor(value: Any) -> bool:
 
 
 def _described(ordered: list[Any], names: list[str], meta: Any) -> tuple[list[Any], list[str]]:
-    """Arguments of the entry: in place of a descriptor a map, its sizes and its strides."""
+    """Arguments of the entry: a descriptor becomes a map, its sizes and its strides."""
     given, called, known = [], [], iter(meta or ())
     for name, value in zip(names, ordered, strict=True):
         if not _is_descriptor(value):
