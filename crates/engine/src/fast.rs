@@ -63,19 +63,31 @@ impl FastSimulator {
         self.plan()?.multiply(operands)
     }
 
-    /// D of one product of any M and N and K of whole instructions; `b` has B by its columns, N×K.
-    pub fn multiply_columns(&self, a: &Matrix, b: &Matrix, c: &Matrix) -> Result<Matrix, Error> {
+    /// D of one product of any M and N and K of whole instructions; `b` has B by its columns, N×K, and so has the second of the
+    /// scale factors its own.
+    pub fn multiply_columns(
+        &self,
+        a: &Matrix,
+        b: &Matrix,
+        c: &Matrix,
+        scales: Option<[&Matrix; 2]>,
+    ) -> Result<Matrix, Error> {
         let model = self.model();
-        let (blocks, n, b_k) = b.shape();
+        let n = b.rows();
         let expected = Expected::of(
             &self.signature.name,
             [model.a, model.b, model.c],
             model.scale,
             (1, a.rows(), n, a.columns()),
         );
-        let described = |matrix: &Matrix| Some((matrix.format(), matrix.shape()));
-        let given = [(a.format(), a.shape()), (b.format(), (blocks, b_k, n))];
-        expected.check_each(given, [described(c), None, None])?;
+        let described = |matrix: &Matrix| (matrix.format(), matrix.shape());
+        let turned = |matrix: &Matrix| {
+            let (blocks, lines, along) = matrix.shape();
+            (matrix.format(), (blocks, along, lines))
+        };
+        let [scale_a, scale_b] = [0, 1].map(|at| scales.map(|scales| scales[at]));
+        let others = [Some(described(c)), scale_a.map(described), scale_b.map(turned)];
+        expected.check_each([described(a), turned(b)], others)?;
         if [a.rows(), n].contains(&0) {
             return Matrix::zeros(model.d, c.shape());
         }
@@ -83,8 +95,8 @@ impl FastSimulator {
             a: a.view(),
             b: b.view().transposed(),
             c: Some(c.view()),
-            scale_a: None,
-            scale_b: None,
+            scale_a: scale_a.map(Matrix::view),
+            scale_b: scale_b.map(|scale| scale.view().transposed()),
         };
         self.plan()?.of_checked(&operands, None)
     }

@@ -168,7 +168,7 @@ fn engine(architecture: Architecture, name: &str, n: usize) -> f64 {
     let c = Matrix::zeros(model.c, (1, n, n)).expect("C");
     let pool = bitmma_engine::threads::pool(1).expect("a thread pool");
     median(|| {
-        pool.install(|| simulator.multiply_columns(&a, &b, &c).expect("D"));
+        pool.install(|| simulator.multiply_columns(&a, &b, &c, None).expect("D"));
     })
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bitmma_engine::catalogue::{Architecture, Revision, find};
-use bitmma_engine::formats::Format;
+use bitmma_engine::formats::{BlockScale, Format};
 use bitmma_engine::{Codes, FastSimulator, Matrix, Simulator};
 
 use crate::error::Error;
@@ -33,7 +33,7 @@ pub(crate) struct Sizes {
 }
 
 enum Arithmetic {
-    Float { simulator: Box<FastSimulator>, a: Format, b: Format, c: Format },
+    Float { simulator: Box<FastSimulator>, a: Format, b: Format, c: Format, scale: Option<BlockScale> },
     Integer { a_signed: bool, b_signed: bool, saturate: bool },
 }
 
@@ -91,25 +91,41 @@ impl Multiplier {
             if a_bits != 8 || !words.iter().all(|word| !word.contains("popc")) {
                 return Err(refuse("only 8-bit integers are"));
             }
-            let arithmetic = Arithmetic::Integer { a_signed: signed(a), b_signed: signed(b), saturate };
-            return Ok(Multiplier { name, own: Sizes { m, n, k }, a_bits, d_bits, arithmetic });
+            return Ok(Multiplier::of_integers(name, Sizes { m, n, k }, [signed(a), signed(b)], saturate));
         }
         if (m, n, k, a) == (8, 8, 4, "f16") {
             return Err(refuse(""));
         }
-        let engine = |error: bitmma_engine::Error| Error::Engine { line, error };
-        let found = find(architecture, form).map_err(|error| engine(error.into()))?;
-        let simulator = Simulator::found(&found, Revision::default()).map_err(engine)?;
+        let named = Multiplier::named(architecture, name, Sizes { m, n, k }, [a_bits, d_bits]);
+        named.map_err(|error| Error::Engine { line, error })
+    }
+
+    /// A floating-point instruction of the catalogue, of which a warp computes so much.
+    pub(crate) fn named(
+        architecture: Architecture,
+        name: String,
+        own: Sizes,
+        [a_bits, d_bits]: [usize; 2],
+    ) -> Result<Multiplier, bitmma_engine::Error> {
+        let found = find(architecture, &name)?;
+        let simulator = Simulator::found(&found, Revision::default())?;
         let model = simulator.own_model();
-        let (a, b, c) = (model.a, model.b, model.c);
+        let (a, b, c, scale) = (model.a, model.b, model.c, model.scale);
         let simulator = Box::new(FastSimulator::new(simulator));
         Ok(Multiplier {
             name,
-            own: Sizes { m, n, k },
+            own,
             a_bits,
             d_bits,
-            arithmetic: Arithmetic::Float { simulator, a, b, c },
+            arithmetic: Arithmetic::Float { simulator, a, b, c, scale },
         })
+    }
+
+    /// An instruction on integers of 8 bits.
+    pub(crate) fn of_integers(name: String, own: Sizes, signed: [bool; 2], saturate: bool) -> Multiplier {
+        let [a_signed, b_signed] = signed;
+        let arithmetic = Arithmetic::Integer { a_signed, b_signed, saturate };
+        Multiplier { name, own, a_bits: 8, d_bits: 32, arithmetic }
     }
 
     pub(crate) fn registers(&self) -> Counts {
@@ -126,18 +142,30 @@ impl Multiplier {
         }
     }
 
-    /// D of a product of any whole number of instructions along M, N and K: codes of A M×K, of B by its columns, N×K, and of C M×N.
+    /// D of a product of any whole number of instructions along M, N and K: codes of A M×K, of B by its columns, N×K, and of C M×N;
+    /// of the scale factors those of A, and of B by its columns.
     pub(crate) fn multiply(
         &self,
         Sizes { m, n, k }: Sizes,
         [a, b, c]: [Codes; 3],
+        factors: Option<[Codes; 2]>,
     ) -> Result<Codes, bitmma_engine::Error> {
         match &self.arithmetic {
-            Arithmetic::Float { simulator, a: a_format, b: b_format, c: c_format } => {
+            Arithmetic::Float { simulator, a: a_format, b: b_format, c: c_format, scale } => {
                 let a = Matrix::with_codes(*a_format, (1, m, k), a)?;
                 let b = Matrix::with_codes(*b_format, (1, n, k), b)?;
                 let c = Matrix::with_codes(*c_format, (1, m, n), c)?;
-                Ok(simulator.multiply_columns(&a, &b, &c)?.into_codes())
+                let scales = match (scale, factors) {
+                    (Some(scale), Some([of_a, of_b])) => {
+                        let factors = |lines: usize, codes: Codes| {
+                            Matrix::with_codes(scale.format, (1, lines, k / scale.size), codes)
+                        };
+                        Some((factors(m, of_a)?, factors(n, of_b)?))
+                    }
+                    _ => None,
+                };
+                let scales = scales.as_ref().map(|(of_a, of_b)| [of_a, of_b]);
+                Ok(simulator.multiply_columns(&a, &b, &c, scales)?.into_codes())
             }
             Arithmetic::Integer { a_signed, b_signed, saturate } => {
                 let value = |code: u64, signed: bool| {

@@ -1,13 +1,17 @@
 //! A kernel decoded: typed operations on numbered slots.
 
+mod tcgen05;
+
 use std::sync::Arc;
 
+use bitmma_engine::catalogue::Architecture;
 use bitmma_engine::formats::Rounding;
 
 use crate::instruction::compute::Computed;
 use crate::matrix::{Multiplier, Sizes};
 pub(crate) use crate::operand::*;
 use crate::text::{self, Register};
+pub(crate) use tcgen05::*;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Logic {
@@ -454,6 +458,7 @@ pub(crate) enum Op {
     },
     Object(Box<Object>),
     Bulk(Box<Bulk>),
+    Tcgen05(Box<Tcgen05>),
     CommitCopies,
     /// Until at most that many groups are left.
     WaitCopies(u32),
@@ -602,6 +607,7 @@ pub struct Parameter<'k> {
 pub struct Kernel {
     pub(crate) name: String,
     pub(crate) target: String,
+    pub(crate) architecture: Architecture,
     pub(crate) parameters: Vec<text::Parameter>,
     /// Offset of each parameter, and bytes in all.
     pub(crate) offsets: Vec<usize>,
@@ -662,6 +668,7 @@ impl Op {
             | Op::Nest(..)
             | Op::OfNest(_)
             | Op::Wgmma(_) => Some(Members::All),
+            Op::Tcgen05(tensor) if tensor.is_of_the_warp() => Some(Members::All),
             _ => None,
         }
     }
@@ -681,6 +688,7 @@ impl Op {
                     | Op::CopyAsync { .. }
                     | Op::Object(_)
                     | Op::Bulk(_)
+                    | Op::Tcgen05(_)
             )
     }
 
@@ -698,6 +706,7 @@ impl Op {
     pub(crate) fn is_float(&self) -> bool {
         match self {
             Op::Mma(_) | Op::Nest(..) | Op::OfNest(_) | Op::Wgmma(_) => true,
+            Op::Tcgen05(tensor) => matches!(**tensor, Tcgen05::Multiply(_)),
             Op::Reduce { float, .. } => *float,
             Op::Computed(computed) => computed.computation.d.float().is_some(),
             Op::Convert(convert) => !convert.to.is_integer(),

@@ -130,6 +130,7 @@ impl Decoder<'_> {
         Kernel {
             name: function.name.clone(),
             target: target.to_owned(),
+            architecture: self.architecture,
             parameters: function.parameters.clone(),
             offsets: self.offsets,
             parameter_bytes: self.parameter_bytes,

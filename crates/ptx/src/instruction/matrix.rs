@@ -14,7 +14,6 @@ pub(super) const ROWS: &[Row] = &[
     free("mma", |decoder, form, at| decoder.mma(form, at)),
     free("wgmma", |decoder, form, at| decoder.wgmma(form, at)),
     free("wmma", |_, form, _| Err(form.refuse("compile for mma.sync"))),
-    free("tcgen05", |_, form, _| Err(form.refuse("tensor memory is not"))).results(0),
 ];
 
 impl Decoder<'_> {

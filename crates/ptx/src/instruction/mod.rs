@@ -14,4 +14,5 @@ pub(crate) mod row;
 pub(crate) mod single;
 pub(crate) mod special;
 pub(crate) mod table;
+mod tcgen05;
 pub(crate) mod warp;

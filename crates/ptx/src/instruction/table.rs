@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::row::{Made, Row, has_modifiers};
-use super::{bulk, compare, convert, float, integer, matrix, memory, warp};
+use super::{bulk, compare, convert, float, integer, matrix, memory, tcgen05, warp};
 use crate::decode::decoder::Decoder;
 use crate::decode::form::Form;
 use crate::error::Error;
@@ -20,6 +20,7 @@ const FAMILIES: &[&[Row]] = &[
     bulk::ROWS,
     warp::ROWS,
     matrix::ROWS,
+    tcgen05::ROWS,
 ];
 
 static BY_NAME: LazyLock<HashMap<&'static str, Vec<&'static Row>>> = LazyLock::new(|| {
@@ -66,6 +67,7 @@ pub(crate) fn results(instruction: &Instruction) -> usize {
     match instruction.name() {
         "bar" | "barrier" if !instruction.has("red") => 0,
         "wgmma" if !instruction.has("mma_async") => 0,
+        "tcgen05" if instruction.has("ld") => 1,
         "mbarrier"
             if !["arrive", "arrive_drop", "test_wait", "try_wait", "pending_count"]
                 .iter()

@@ -5,6 +5,7 @@ use super::fault::Fault;
 use super::objects::Objects;
 use super::running::{Order, Running};
 use super::shared::Shared;
+use super::tcgen05::TensorMemory;
 use super::undefined::Bytes;
 use super::warp::{State, Warp};
 use crate::error::Error;
@@ -19,6 +20,7 @@ pub(crate) struct Block<'l> {
     pub(crate) shared: Shared,
     pub(super) clocks: Clocks,
     pub(super) objects: Objects,
+    pub(super) tensor: TensorMemory,
     /// What is undefined of it, where that is followed.
     pub(crate) undefined: Bytes,
     barriers: [Barrier; BARRIERS as usize],
@@ -63,6 +65,7 @@ impl<'l> Block<'l> {
             shared,
             clocks,
             objects,
+            tensor: TensorMemory::default(),
             undefined,
             barriers,
             released: vec![],
@@ -80,6 +83,7 @@ impl<'l> Block<'l> {
         self.shared.reset();
         self.undefined.reset();
         self.objects.reset();
+        self.tensor.reset(self.launch.undefined.is_some());
         self.barriers = Default::default();
         self.released.clear();
         self.running = warps.len();
@@ -110,6 +114,13 @@ impl<'l> Block<'l> {
                 }
             }
             if warps.iter().all(|warp| warp.state == State::Done) {
+                if self.tensor.left() > 0 {
+                    let what = format!(
+                        "ends with {} columns of tensor memory that were not freed",
+                        self.tensor.left()
+                    );
+                    return Err(warps[0].error(self, warps[0].line(self.launch.kernel), Fault::new(0, what)));
+                }
                 let unwritten = self.shared.unwritten.is_some() || warps.iter().any(|warp| warp.unwritten);
                 return Ok(Pause::Ended { unwritten });
             }

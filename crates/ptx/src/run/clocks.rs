@@ -115,6 +115,13 @@ impl Left {
         join(&mut self.known, &other.known);
         self.passed.join(&other.passed);
     }
+
+    /// The same, and that asynchronous operations of a warpgroup are over up to one.
+    pub(super) fn with_products(mut self, (group, number): (usize, u32)) -> Left {
+        let known = &mut self.passed.products[group];
+        *known = (*known).max(number);
+        self
+    }
 }
 
 impl Passed {

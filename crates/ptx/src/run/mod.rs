@@ -26,6 +26,7 @@ mod seek;
 mod shadow;
 mod shared;
 mod spin;
+mod tcgen05;
 mod tensor;
 mod trace;
 mod undefined;

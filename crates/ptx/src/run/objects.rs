@@ -21,8 +21,10 @@ pub(super) struct Barrier {
     /// What copies of this phase bring, and those of complete phases, which no thread has waited for: it is not there before.
     started: Vec<Piece>,
     pub(super) arrived: Vec<Piece>,
-    /// Warps that have not seen that the phase before, which waited for copies, was not complete. Each sees it once: on a GPU the bytes
-    /// may come as late.
+    /// Whether a product arrives in this phase.
+    has_products: bool,
+    /// Warps that have not seen that the phase before, which waited for copies or products, was not complete. Each sees it once: on a
+    /// GPU they may come as late.
     pub(super) unseen: u32,
 }
 
@@ -86,6 +88,12 @@ impl Barrier {
         Ok(())
     }
 
+    /// Products arrive.
+    pub(super) fn arrive_late(&mut self, left: &Left) -> Result<(), String> {
+        self.has_products = true;
+        self.arrive(1, left)
+    }
+
     /// A copy brings pieces; what its thread did before is done before.
     pub(super) fn bring(&mut self, pieces: Vec<Piece>, left: &Left) {
         self.bytes -= 16 * pieces.len() as i64;
@@ -99,7 +107,8 @@ impl Barrier {
             self.phases += 1;
             self.pending = self.expected;
             self.released = std::mem::take(&mut self.gathered);
-            self.unseen = if self.started.is_empty() { 0 } else { u32::MAX };
+            let is_late = std::mem::take(&mut self.has_products) || !self.started.is_empty();
+            self.unseen = if is_late { u32::MAX } else { 0 };
             self.arrived.append(&mut self.started);
         }
     }

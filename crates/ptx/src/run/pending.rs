@@ -182,7 +182,7 @@ pub(super) fn add_together(multiplier: &Multiplier, k: usize, all: &mut [&mut Pe
         let b: Vec<_> = head.iter().map(|&at| vec![&all[at].b]).collect();
         let c: Vec<Vec<_>> = grid.iter().map(|row| row.iter().map(|&at| &all[at].c).collect()).collect();
         let codes = [(&a, k), (&b, k), (&c, n)].map(|(grid, count)| Elements::together(grid, count));
-        let d = multiplier.multiply(sizes, codes).map_err(|error| Fault::new(0, error.to_string()))?;
+        let d = multiplier.multiply(sizes, codes, None).map_err(|error| Fault::new(0, error.to_string()))?;
         for (row, warps) in grid.iter().enumerate() {
             for (column, &at) in warps.iter().enumerate() {
                 all[at].c.set(&d, sizes.n, (row * m, column * n));

@@ -97,8 +97,9 @@ impl Warp {
         block: &Block<'_>,
     ) -> Result<(), Fault> {
         let codes = [&a, &b, &c].map(Elements::codes);
-        let product =
-            multiplier.multiply(multiplier.own, codes).map_err(|error| Fault::new(0, error.to_string()))?;
+        let product = multiplier
+            .multiply(multiplier.own, codes, None)
+            .map_err(|error| Fault::new(0, error.to_string()))?;
         let mut d = c.clone();
         d.set(&product, multiplier.own.n, (0, 0));
         d.take(&mut self.registers, to, multiplier.own.m, (0, 0));

@@ -7,7 +7,7 @@ use super::running::Running;
 use super::trace::{MOST, MOST_PRODUCTS, Place, Product, Record};
 use super::warp::Warp;
 use crate::lanes::each;
-use crate::matrix::Multiplier;
+use crate::matrix::{Multiplier, Sizes};
 
 impl Warp {
     /// Records what the instruction at `at` wrote.
@@ -56,20 +56,32 @@ impl Warp {
         block: [u32; 3],
         line: u32,
         multiplier: &Multiplier,
-        [a, b, c, d]: [Elements; 4],
+        all: [Elements; 4],
+    ) {
+        let [a, b, c, d] = &all;
+        let codes = [a, b, c, d].map(Elements::codes);
+        self.record_codes(running, block, (line, multiplier), codes);
+    }
+
+    /// The same by the codes of A, of B by its columns, of C and of D.
+    pub(super) fn record_codes(
+        &self,
+        running: &Running<'_>,
+        block: [u32; 3],
+        (line, multiplier): (u32, &Multiplier),
+        [a, b, c, d]: [Codes; 4],
     ) {
         let Some(recorder) = &running.recorder else { return };
         let Ok(mut products) = recorder.products.lock() else { return };
         if products.len() < MOST_PRODUCTS {
-            let (columns, k) = (b.lines, b.length);
-            let [a, b, c, d] = [&a, &b, &c, &d].map(Elements::codes);
+            let Sizes { m, n, k } = multiplier.own;
             products.push(Product {
                 line,
                 step: self.steps,
                 thread: self.thread_of(running, block, 0),
                 form: multiplier.name.clone(),
-                shape: [multiplier.own.m, multiplier.own.n, multiplier.own.k],
-                codes: [a, by_rows(&b, (columns, k)), c, d],
+                shape: [m, n, k],
+                codes: [a, by_rows(&b, (n, k)), c, d],
             });
         }
     }

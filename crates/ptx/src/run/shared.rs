@@ -356,7 +356,7 @@ impl Shared {
         match reads {
             false => Ok(()),
             true => Err(Race::without_other(format!(
-                "writes shared memory at {at:#x}, which a wgmma reads that was not waited for"
+                "writes shared memory at {at:#x}, which a matrix product reads that was not waited for"
             ))),
         }
     }

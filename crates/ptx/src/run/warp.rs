@@ -473,6 +473,7 @@ impl Warp {
             Op::CopyAsync { .. } => return self.copy(op, mask, block),
             Op::Object(object) => return self.object(object, mask, block),
             Op::Bulk(bulk) => return self.bulk(bulk, mask, block),
+            Op::Tcgen05(tensor) => return self.tensor(tensor, mask, block),
             Op::CommitCopies => self.copies.commit(),
             Op::WaitCopies(left) => {
                 let by = block.clocks.by(self.number);

@@ -632,7 +632,7 @@ const RACES: &[Wrong] = &[
          mov.b64 %d10, 0x0000001000080000;\n\
          wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r20, %r21, %r22, %r23}, %d10, %d10, 0, 1, 1, 0, 0;\n\
          wgmma.commit_group.sync.aligned; bar.sync 0;\nst.shared.b32 [%r6], %r1;",
-        &["line 13: writes shared memory at 0x0, which a wgmma reads that was not waited for"],
+        &["line 13: writes shared memory at 0x0, which a matrix product reads that was not waited for"],
     ),
     (
         "a plain store beside atomics that start before it",
@@ -805,7 +805,7 @@ const RACES: &[Wrong] = &[
          mov.b64 %d5, 0x0000001000080000; wgmma.fence.sync.aligned;\n\
          wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d5, %d5, 0, 1, 1, 0, 0;\n\
          wgmma.commit_group.sync.aligned;\nst.shared.v4.b32 [%r10], {%r8, %r9, %r8, %r8};\nwgmma.wait_group.sync.aligned 0;",
-        &["line 13: writes shared memory at 0x0, which a wgmma reads that was not waited for"],
+        &["line 13: writes shared memory at 0x0, which a matrix product reads that was not waited for"],
     ),
     (
         "a flag before its fence",

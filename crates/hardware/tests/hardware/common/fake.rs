@@ -6,6 +6,7 @@ use std::process::Command;
 
 use bitmma_engine::Architecture;
 use bitmma_hardware::cuda::Device;
+use bitmma_ptx::{Argument, Buffer, Launch, Limits, Mode, Program};
 use libloading::Library;
 
 use super::ptx_machine;
@@ -156,7 +157,27 @@ impl Machine for Ptx {
     }
 
     fn run(code: &str, entry: &str, blocks: usize, threads: usize, input: &[u8], output: &mut [u8]) {
-        ptx_machine::run(code, entry, blocks, threads, input, output);
+        if code.contains("mma.sp") || code.contains("mma_async.sp") || code.contains("wmma") || code.contains("m8n8k4") || code.contains("kind::f8f6f4.f16") || code.contains("mma.sync.aligned.m16n8k32.row.col.kind") || code.contains("mma.sync.aligned.m16n8k64.row.col.kind") {
+            return ptx_machine::run(code, entry, blocks, threads, input, output);
+        }
+        let program = Program::parse(code).unwrap_or_else(|error| panic!("{entry}: {error}"));
+        let kernel = program.kernel(Some(entry), None, Mode::Text);
+        let kernel = kernel.unwrap_or_else(|error| panic!("{entry}: {error}"));
+        let buffer = |name: &str, bytes: &[u8]| Buffer { name: name.to_owned(), bytes: bytes.to_vec(), written: false };
+        let mut buffers = [buffer("input", input), buffer("output", output)];
+        let launch = Launch {
+            kernel: &kernel,
+            grid: [blocks as u32, 1, 1],
+            block: Some([threads as u32, 1, 1]),
+            shared: None,
+            allow_doubtful: false,
+            limits: Limits::default(),
+            trace: None,
+        };
+        let arguments = [0, 1].map(|buffer| Argument::Pointer { buffer, offset: 0 });
+        let ran = launch.run(&arguments, &mut buffers, &mut || false);
+        ran.unwrap_or_else(|error| panic!("{entry}: {error}"));
+        output.copy_from_slice(&buffers[1].bytes);
     }
 }
 

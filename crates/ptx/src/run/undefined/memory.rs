@@ -15,6 +15,10 @@ impl Bytes {
         Bytes { bits: vec![u8::MAX; count], origins: vec![0; count] }
     }
 
+    pub(in crate::run) fn is_empty(&self) -> bool {
+        self.bits.is_empty()
+    }
+
     /// All are as if nobody wrote them.
     pub(crate) fn reset(&mut self) {
         self.bits.fill(u8::MAX);
@@ -23,7 +27,7 @@ impl Bytes {
 
     /// The undefined bits of up to 8 bytes, and where the first of them came from. There is nothing outside: an access of that is an
     /// error of its own.
-    pub(super) fn get(&self, at: usize, count: usize) -> (u64, Origin) {
+    pub(in crate::run) fn get(&self, at: usize, count: usize) -> (u64, Origin) {
         let mut value = 0;
         for byte in 0..count {
             value |= u64::from(self.bits(at.wrapping_add(byte))) << (8 * byte);

@@ -10,6 +10,7 @@ mod matrices;
 mod memory;
 mod rules;
 mod step;
+mod tensor;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -58,7 +59,7 @@ impl<'l> Following<'l> {
 }
 
 /// The instruction and thread that read something undefined first; 0 stands for none yet.
-type Origin = u32;
+pub(in crate::run) type Origin = u32;
 
 /// The shadow of a warp: where a bit is one, that bit of the register is undefined.
 #[derive(Default)]

@@ -32,6 +32,11 @@ impl Now<'_, '_> {
         fault(self.block.launch, (self.warp.number, lane), &what, true, from)
     }
 
+    /// The registers that it reads.
+    pub(super) fn reads(&self) -> impl Iterator<Item = Place> {
+        self.reads.iter().copied()
+    }
+
     /// The origin of what this instruction is the first to read.
     pub(super) fn first_read(&self, lane: usize, memory: bool) -> Origin {
         origin(self.at, self.warp.number * LANES + lane, memory)
@@ -159,6 +164,7 @@ impl Shadow {
                 self.clear_all(now);
                 Ok(())
             }
+            Op::Tcgen05(tensor) => self.tensor(tensor, now),
             Op::Barrier { id, count, reduce, .. } => {
                 let words = [Some(*id), *count].into_iter().flatten();
                 let places: Vec<_> = words.map(|word| Place::Slot(Slot::Word(word, 32), 32)).collect();
