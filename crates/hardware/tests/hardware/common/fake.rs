@@ -157,13 +157,24 @@ impl Machine for Ptx {
     }
 
     fn run(code: &str, entry: &str, blocks: usize, threads: usize, input: &[u8], output: &mut [u8]) {
-        if code.contains("mma.sp") || code.contains("mma_async.sp") || code.contains("wmma") || code.contains("m8n8k4") || code.contains("kind::f8f6f4.f16") || code.contains("mma.sync.aligned.m16n8k32.row.col.kind") || code.contains("mma.sync.aligned.m16n8k64.row.col.kind") {
+        if code.contains("mma.sp")
+            || code.contains("mma_async.sp")
+            || code.contains("wmma")
+            || code.contains("m8n8k4")
+            || code.contains("kind::f8f6f4.f16")
+            || code.contains("mma.sync.aligned.m16n8k32.row.col.kind")
+            || code.contains("mma.sync.aligned.m16n8k64.row.col.kind")
+        {
             return ptx_machine::run(code, entry, blocks, threads, input, output);
         }
         let program = Program::parse(code).unwrap_or_else(|error| panic!("{entry}: {error}"));
         let kernel = program.kernel(Some(entry), None, Mode::Text);
         let kernel = kernel.unwrap_or_else(|error| panic!("{entry}: {error}"));
-        let buffer = |name: &str, bytes: &[u8]| Buffer { name: name.to_owned(), bytes: bytes.to_vec(), written: false };
+        let buffer = |name: &str, bytes: &[u8]| Buffer {
+            name: name.to_owned(),
+            bytes: bytes.to_vec(),
+            written: false,
+        };
         let mut buffers = [buffer("input", input), buffer("output", output)];
         let launch = Launch {
             kernel: &kernel,
