@@ -380,6 +380,15 @@ pub(crate) enum Op {
         a: Word,
         b: Word,
     },
+    /// A product times a power of two, with the factors of the product.
+    Scaled {
+        flush: bool,
+        saturate: bool,
+        d: Word,
+        product: Word,
+        power: Word,
+        factors: [Word; 2],
+    },
     /// The two factors of the last multiplication of a reciprocal.
     ReciprocalFactors {
         flush: bool,

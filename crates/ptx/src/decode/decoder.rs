@@ -43,6 +43,8 @@ pub(crate) struct Decoder<'d> {
     pub(super) statics: Vec<Static>,
     pub(crate) multipliers: HashMap<String, std::sync::Arc<crate::matrix::Multiplier>>,
     pub(crate) ordered: bool,
+    /// Whether the last operation that left a carry left a borrow; none before the first.
+    pub(crate) borrows: Option<bool>,
 }
 
 impl<'d> Decoder<'d> {
@@ -81,6 +83,7 @@ impl<'d> Decoder<'d> {
             statics: vec![],
             multipliers: HashMap::new(),
             ordered: false,
+            borrows: None,
         };
         for parameter in &function.parameters {
             let align = parameter.align as usize;

@@ -301,8 +301,8 @@ fn scalar(convert: &Convert, code: u64) -> u64 {
     match (format(from), format(to)) {
         (None, None) => integer_to_integer(to, from, narrow, saturate),
         (None, Some(format)) => {
-            let value = signed(from, narrow);
-            encode(format, Real::exact(value, 0), rounding.unwrap_or(Rounding::NearestEven), Overflow::Ieee)
+            let (value, rounding) = (signed(from, narrow), rounding.unwrap_or(Rounding::NearestEven));
+            clamp(format, encode(format, Real::exact(value, 0), rounding, Overflow::Ieee), saturate)
         }
         (Some(format), None) => {
             let code = if flush && *format == F32 { flush_code(format, narrow) } else { narrow };

@@ -9,7 +9,7 @@ use super::row::{Row, Since, computed, decoded, kind, refused};
 use super::special::{self, UNKNOWN};
 use super::{double, single};
 use crate::decode::form::operands;
-use crate::lanes::{Lanes, WideLanes, map1, map2, map3};
+use crate::lanes::{LANES, Lanes, WideLanes, map1, map2, map3};
 use crate::program::{Float, Number, Op, Type};
 use crate::text::Instruction;
 
@@ -79,6 +79,13 @@ pub(super) const ROWS: &[Row] = &[
         let (a, b) = (decoder.word(a, at)?, decoder.word(b, at)?);
         Ok(Op::DivideFactors { full: at.has("full"), flush: at.has("ftz"), d, a, b })
     }).pure().results(2),
+    // a product that ptxas scales
+    decoded("%scaled", &["f32"], "ftz? sat?", |decoder, at| {
+        let all = operands::<5>(at)?;
+        let mut word = |at_operand: usize| decoder.word(&all[at_operand], at);
+        let (d, product, power, factors) = (word(0)?, word(1)?, word(2)?, [word(3)?, word(4)?]);
+        Ok(Op::Scaled { flush: at.has("ftz"), saturate: at.has("sat"), d, product, power, factors })
+    }).pure(),
     decoded("%rcp", &["f32"], "approx ftz?", |decoder, at| {
         let [d, e, a] = operands(at)?;
         let d = [decoder.word(d, at)?, decoder.word(e, at)?];
@@ -411,6 +418,27 @@ pub(crate) fn wides_fma(
     })
 }
 
+/// A product times a power of two; the lanes in which it is another number where both are rounded together, from the factors.
+pub(crate) fn scaled(
+    (flush, saturate): (bool, bool),
+    [product, power]: [&Lanes; 2],
+    factors: [&Lanes; 2],
+) -> (Lanes, u32) {
+    let mode = Mode { flush, saturate, ..Mode::NEAREST };
+    let twice = saturated(Number::Single, mode, single::multiply(flush, product, power));
+    let wide = |code: u32| f64::from(f32::from_bits(if flush { single::flush(code) } else { code }));
+    let mut once = [0; LANES];
+    for lane in 0..LANES {
+        // exact in FP64, and rounded once
+        let exact = wide(factors[0][lane]) * wide(factors[1][lane]) * wide(power[lane]);
+        once[lane] = (exact as f32).to_bits();
+    }
+    let once = saturated(Number::Single, mode, single::multiply(flush, &once, &[0x3f80_0000; LANES]));
+    let differ = |lane: &usize| once[*lane] != twice[*lane];
+    let lanes = (0..LANES).filter(differ).fold(0, |lanes, lane| lanes | 1 << lane);
+    (twice, lanes)
+}
+
 pub(crate) fn words1(f: Float1, float: Float, mode: Mode, a: &Lanes) -> Lanes {
     let sign = match (float.number, float.packed) {
         (Number::Single, _) => single::SIGN,
@@ -459,10 +487,10 @@ fn flush_any(float: Float, code: u32) -> u32 {
 }
 
 pub(crate) fn wides1(f: Float1, float: Float, mode: Mode, a: &WideLanes) -> WideLanes {
-    let sign = if float.number == Number::Single { 0x8000_0000_8000_0000 } else { 1 << 63 };
     match f {
-        Float1::Absolute => map1(a, |a| a & !sign),
-        Float1::Negate => map1(a, |a| a ^ sign),
+        // additions for ptxas: NaN becomes that of arithmetic
+        Float1::Absolute => map1(a, |a| double::of(f64::from_bits(a).abs())),
+        Float1::Negate => map1(a, |a| double::of(-f64::from_bits(a))),
         Float1::SquareRoot if mode.rounding == Rounding::NearestEven => {
             map1(a, |a| double::of(f64::from_bits(a).sqrt()))
         }

@@ -124,6 +124,7 @@ pub(super) const ROWS: &[Row] = &[
     computed("mul24", &["u32 s32"], "lo|hi", mul24),
     computed("mad", &[WHOLE], "lo", |at| by_type!(at, T => of3(|a: T, b: T, c: T| a.wrapping_mul(b).wrapping_add(c))).spreads(Spread::Upward)),
     computed("mad", &[WHOLE], "hi", |at| by_type!(at, T => of3(|a: T, b: T, c: T| a.high(b).wrapping_add(c)))),
+    computed("mad", &["s32"], "hi&sat", |_| of3(|a: i32, b: i32, c: i32| a.high(b).saturating_add(c))),
     computed("mad", &["u16 u32 s16 s32"], "wide", |at| with_double!(at, T, D => of3(|a: T, b: T, c: D| (D::from(a) * D::from(b)).wrapping_add(c)))),
     computed("mad24", &["u32 s32"], "lo|hi", mad24),
     computed("mad24", &["s32"], "hi&sat", |_| of3(|a: i32, b: i32, c: i32| product24(a, b, true).saturating_add(c))),
@@ -428,12 +429,22 @@ fn carry(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
         ([d, a, b, c], Some(_)) => (d, [a, b, c]),
         _ => return Err(Error::unsupported(at.line, &at.form, "")),
     };
+    let (subtract, gives) = (at.name().starts_with("sub"), at.has("cc"));
+    let takes = matches!(at.name(), "addc" | "subc" | "madc");
+    // of a difference the hardware keeps the opposite of a borrow
+    if takes && decoder.borrows.is_some_and(|borrows| borrows != subtract) {
+        let why = "whether a carry of a difference goes into a sum, or the other way round, is left to ptxas";
+        return Err(Error::unsupported(at.line, &at.form, why));
+    }
+    if gives {
+        decoder.borrows = Some(subtract);
+    }
     let mut slot = |operand: &Operand| decoder.typed(operand, kind, at);
     Ok(Op::Carry(Box::new(Carry {
-        subtract: at.name().starts_with("sub"),
+        subtract,
         product,
-        takes: matches!(at.name(), "addc" | "subc" | "madc"),
-        gives: at.has("cc"),
+        takes,
+        gives,
         bits: kind.bits(),
         d: slot(d)?,
         a: [slot(a[0])?, slot(a[1])?, slot(a[2])?],

@@ -22,22 +22,20 @@ pub(super) const ROWS: &[Row] = &[
     free("stmatrix", |decoder, form, at| decoder.matrix_access(form, at)).results(0).since(Since::Hopper),
     // what only speeds up
     decoded("prefetch", &[], "global|local? L1|L2|L2::evict_last|L2::evict_normal", |_, _| Ok(Op::Nothing)).results(0),
-    free("prefetchu", nothing).results(0),
-    free("applypriority", nothing).results(0),
-    free("discard", nothing).results(0),
-    free("createpolicy", |decoder, form, at| {
-        form.drop_if(|_| true);
-        let Some(d) = at.operands.first() else { return Err(form.unsupported()) };
-        let d = decoder.any(d, Type::B64, at)?;
-        let zero = Slot::Wide(decoder.wide_constant(0));
-        copied(d, zero).ok_or_else(|| form.unsupported())
-    }),
+    decoded("prefetchu", &[], "L1", |_, _| Ok(Op::Nothing)).results(0),
+    decoded("applypriority", &[], "global? L2::evict_normal", |_, _| Ok(Op::Nothing)).results(0),
+    decoded("discard", &[], "global? L2", |_, _| Ok(Op::Nothing)).results(0),
+    decoded("createpolicy", &["b64"], "fractional L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged L2::evict_unchanged|L2::evict_first?", policy),
+    decoded("createpolicy", &["b64"], "range global? L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged L2::evict_unchanged|L2::evict_first?", policy),
+    decoded("createpolicy", &["b64"], "cvt L2", policy),
 ];
 
-/// An instruction that changes no result.
-pub(super) fn nothing(_: &mut Decoder<'_>, form: &mut Form<'_>, _: &Instruction) -> Result<Op, Error> {
-    form.drop_if(|_| true);
-    Ok(Op::Nothing)
+/// A cache policy, which changes no result.
+fn policy(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
+    let unsupported = || Error::unsupported(at.line, &at.form, "");
+    let d = decoder.any(at.operands.first().ok_or_else(unsupported)?, Type::B64, at)?;
+    let zero = Slot::Wide(decoder.wide_constant(0));
+    copied(d, zero).ok_or_else(unsupported)
 }
 
 impl Decoder<'_> {

@@ -1,6 +1,6 @@
 //! Branches, barriers, and what lanes exchange.
 
-use super::memory::{any, nothing};
+use super::memory::any;
 use super::row::{Row, Since, decoded, free};
 use super::single;
 use crate::decode::decoder::Decoder;
@@ -28,22 +28,20 @@ pub(super) const ROWS: &[Row] = &[
     free("call", |_, form, _| Err(form.refuse("calls of functions are not"))),
     free("brx", |_, form, _| Err(form.refuse("indirect branches are not"))),
     decoded("nanosleep", &["u32"], "", |_, _| Ok(Op::Nothing)).results(0),
-    free("setmaxnreg", nothing).results(0),
-    free("griddepcontrol", nothing).results(0),
-    free("pmevent", nothing).results(0),
+    decoded("setmaxnreg", &["u32"], "inc|dec sync aligned", |_, at| match at.operands.as_slice() {
+        [Operand::Integer(count)] if (24..=256).contains(count) && count.is_multiple_of(8) => Ok(Op::Nothing),
+        _ => Err(Form::of(at).refuse("a warp has 24 to 256 registers a thread, a multiple of 8")),
+    }).results(0).since(Since::Hopper),
+    decoded("griddepcontrol", &[], "launch_dependents|wait", |_, _| Ok(Op::Nothing)).results(0).since(Since::Hopper),
+    decoded("pmevent", &[], "mask?", |_, _| Ok(Op::Nothing)).results(0),
     decoded("membar", &[], "cta|gl|sys", |_, at| Ok(Op::Fence { in_block: at.has("cta") })).results(0),
-    free("fence", |_, form, at| {
-        form.check(|_, words| {
-            let scopes = ["cta", "cluster", "gpu", "sys"];
-            let has = words.iter().any(|word| scopes.contains(word) || word.starts_with("proxy"));
-            (!has).then(|| "a scope is missing".to_owned())
-        })?;
-        form.drop_if(|_| true);
-        // fences of proxies, and of what a barrier object's start writes, order no accesses of threads
-        let orders = ["acq_rel", "sc", "acquire", "release"].into_iter().any(|word| at.has(word));
-        let in_block = at.has("cta");
-        Ok(if orders && !at.has("proxy") { Op::Fence { in_block } } else { Op::Nothing })
-    }).results(0),
+    decoded("fence", &[], "sc|acq_rel|acquire|release? cta|cluster|gpu|sys", |_, at| Ok(Op::Fence { in_block: at.has("cta") })).results(0),
+    // fences of proxies, and of what a barrier object's start writes, order no accesses of threads
+    decoded("fence", &[], "acquire|release sync_restrict::shared::cta|sync_restrict::shared::cluster cluster", |_, _| Ok(Op::Nothing)).results(0),
+    decoded("fence", &[], "mbarrier_init release cluster", |_, _| Ok(Op::Nothing)).results(0),
+    decoded("fence", &[], "proxy async&global|async&shared::cta|async&shared::cluster|async|alias", |_, _| Ok(Op::Nothing)).results(0),
+    decoded("fence", &[], "proxy tensormap::generic acquire|release cta|cluster|gpu|sys", |_, _| Ok(Op::Nothing)).results(0),
+    decoded("fence", &[], "proxy async::generic acquire|release sync_restrict::shared::cta|sync_restrict::shared::cluster cluster", |_, _| Ok(Op::Nothing)).results(0),
     free("bar", |decoder, form, at| decoder.barrier(form, at)),
     free("barrier", |decoder, form, at| decoder.barrier(form, at)),
     decoded("shfl", &["b32"], "sync up|down|bfly|idx", |decoder, at| decoder.shuffle(&mut Form::of(at), at)),

@@ -1,8 +1,10 @@
-//! What a rewriting did.
+//! What a rewriting did, and how it inserts instructions.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use crate::error::Doubt;
+use crate::text::{Function, Instruction, Operand};
 
 /// What was rewritten.
 #[derive(Clone, Debug, Default)]
@@ -56,5 +58,32 @@ impl fmt::Display for Fusion {
             "" => formatter.write_str(self.word()),
             remark => write!(formatter, "{} ({remark})", self.word()),
         }
+    }
+}
+
+/// Inserts instructions before others; branches to those go to the first of them.
+pub(super) fn insert_before(function: &mut Function, mut before: HashMap<usize, Vec<Instruction>>) {
+    if before.is_empty() {
+        return;
+    }
+    let mut places = vec![];
+    let mut all = vec![];
+    for (at, instruction) in std::mem::take(&mut function.instructions).into_iter().enumerate() {
+        places.push(all.len());
+        all.extend(before.remove(&at).unwrap_or_default());
+        all.push(instruction);
+    }
+    places.push(all.len());
+    for instruction in &mut all {
+        instruction.operands.iter_mut().for_each(|operand| relabel(operand, &places));
+    }
+    function.instructions = all;
+}
+
+fn relabel(operand: &mut Operand, places: &[usize]) {
+    match operand {
+        Operand::Label(target) => *target = places.get(*target).copied().unwrap_or(*target),
+        Operand::Vector(all) => all.iter_mut().for_each(|one| relabel(one, places)),
+        _ => {}
     }
 }

@@ -16,6 +16,7 @@ mod loops;
 mod normal;
 mod parts;
 mod predict;
+mod scaled;
 mod unroll;
 mod uses;
 
@@ -75,26 +76,22 @@ pub(crate) fn apply(
     compiler: &Compiler,
 ) -> Result<Rewrites, Error> {
     let mut rewrites = Rewrites::default();
-    let why = match compiler {
+    rewrites.fusion = match compiler {
         Compiler::Text => return Ok(rewrites),
         Compiler::Off => {
             predict::predict_without_fusion(function, &mut rewrites);
             rewrites.fusion = Fusion::Off;
             return Ok(rewrites);
         }
-        Compiler::Predicted(why) => why.clone(),
+        Compiler::Predicted(why) => predict::predict(function, target, why.clone(), &mut rewrites),
         Compiler::Asked(tools) | Compiler::AskedIfPossible(tools) => {
             match asked::apply(module, function, target, tools, &mut rewrites) {
-                Ok(by) => {
-                    rewrites.fusion = Fusion::Asked(by);
-                    return Ok(rewrites);
-                }
+                Ok(by) => Fusion::Asked(by),
                 Err(why) if matches!(compiler, Compiler::Asked(_)) => return Err(Error::NotAsked(why)),
-                Err(why) => Some(why),
+                Err(why) => predict::predict(function, target, Some(why), &mut rewrites),
             }
         }
     };
-    predict::predict(function, target.starts_with("sm_8"), &mut rewrites);
-    rewrites.fusion = Fusion::Predicted(why);
+    scaled::apply(function);
     Ok(rewrites)
 }

@@ -4,20 +4,25 @@ use super::back::rewrite;
 use super::contract::{Decisions, contract, multiplies};
 use super::evaluate::is_approximate;
 use super::normal::Normal;
-use super::{Rewrites, too_large};
+use super::{Fusion, Rewrites, too_large};
 use crate::text::Function;
 
-/// Rewrites a function as ptxas is expected to.
-pub(super) fn predict(function: &mut Function, sm_8x: bool, rewrites: &mut Rewrites) {
+/// Rewrites a function as ptxas is expected to; `why` it was not asked.
+pub(super) fn predict(
+    function: &mut Function,
+    target: &str,
+    why: Option<String>,
+    rewrites: &mut Rewrites,
+) -> Fusion {
     let all = &function.instructions;
     let product = all.iter().find(|instruction| multiplies(instruction));
     let approximate = all.iter().find(|instruction| is_approximate(instruction));
     if product.is_none() && approximate.is_none() {
-        return;
+        return Fusion::Predicted(why);
     }
     match Normal::of(function) {
         Some(normal) => {
-            let decisions = contract(&normal, sm_8x);
+            let decisions = contract(&normal, target.starts_with("sm_8"));
             rewrite(function, &normal, &decisions, rewrites);
         }
         None => {
@@ -28,6 +33,7 @@ pub(super) fn predict(function: &mut Function, sm_8x: bool, rewrites: &mut Rewri
             rewrites.doubts.extend(doubts.into_iter().flatten());
         }
     }
+    Fusion::Predicted(why)
 }
 
 /// The same of a text that is compiled without fusion: only constants are folded.

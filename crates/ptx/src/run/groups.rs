@@ -140,6 +140,23 @@ impl Groups {
         }
     }
 
+    /// Parts of the lanes that run take an instruction one after the other, and meet again behind it, where the rest of them waits.
+    pub(super) fn take_apart(&mut self, parts: &[u32]) {
+        let next = self.at + 1;
+        if next != self.joins_at {
+            let join = Join { at: next, members: self.active, arrived: 0, parent: self.join };
+            self.joins.push(join);
+            (self.join, self.joins_at) = (Some(self.joins.len() - 1), next);
+        }
+        let Some((first, others)) = parts.split_first() else { return };
+        let taken = parts.iter().fold(0, |all, part| all | part);
+        if let Some(join) = self.join {
+            self.joins[join].arrived |= self.active & !taken;
+        }
+        self.others.extend(others.iter().map(|part| Group { at: self.at, active: *part, join: self.join }));
+        self.active = *first;
+    }
+
     /// The group has ended, or waits for others: runs lanes that can run next. Whether there are any.
     pub(super) fn resume(&mut self) -> bool {
         if self.active != 0

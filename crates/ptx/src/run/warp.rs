@@ -11,7 +11,7 @@ use super::spin::Spin;
 use super::undefined::Shadow;
 use crate::error::{Error, Thread};
 use crate::instruction::warp::{agreeing, shuffled};
-use crate::instruction::{compare, convert, special};
+use crate::instruction::{compare, convert, float, special};
 use crate::lanes::{LANES, Lanes, Registers, each, map1, map2};
 use crate::program::{
     AccumulatorSet, FALSE, Kernel, Members, Op, Preset, Region, Slot, TRUE, Word, accumulator_bit,
@@ -347,6 +347,11 @@ impl Warp {
                         self.seek(op, mask, block);
                     }
                     if let Err(fault) = self.execute(op, mask, block) {
+                        if self.takes_apart(op, mask) {
+                            executed -= u64::from(mask.count_ones());
+                            self.steps -= u64::from(traces);
+                            continue;
+                        }
                         if mask == self.groups.active && self.waits(op, mask) {
                             continue;
                         }
@@ -389,6 +394,16 @@ impl Warp {
                     special::division_factors(*full, *flush, registers.word(*a), registers.word(*b));
                 registers.set_word(d[0], mask, &factors[0]);
                 registers.set_word(d[1], mask, &factors[1]);
+            }
+            Op::Scaled { flush, saturate, d, product, power, factors } => {
+                let operands = [product, power].map(|word| registers.word(*word));
+                let factors = factors.map(|word| registers.word(word));
+                let (value, doubtful) = float::scaled((*flush, *saturate), operands, factors);
+                if doubtful & mask != 0 && block.launch.global.reports {
+                    let what = "ptxas scales the product by a power of two in the same instruction: whether a GPU rounds it once or twice is not known, and the results differ here";
+                    return Err(Fault::new((doubtful & mask).trailing_zeros() as usize, what));
+                }
+                registers.set_word(*d, mask, &value);
             }
             Op::ReciprocalFactors { flush, d, a } => {
                 let factors = special::reciprocal_factors(*flush, registers.word(*a));
@@ -547,10 +562,15 @@ impl Warp {
         Ok(())
     }
 
-    /// The lanes of a member mask must all be here.
+    /// The lanes of a member mask must all be here, and have the same mask.
     fn check_members(&self, members: Word, mask: u32) -> Result<(), Fault> {
         let lane = mask.trailing_zeros() as usize;
-        let members = self.registers.word(members)[lane] & self.lanes;
+        let masks = self.registers.word(members);
+        if mask & !masks[lane] != 0 || each(mask).any(|other| masks[other] != masks[lane]) {
+            self.parts(members, mask)?;
+            return Err(Fault::new(lane, "lanes name different masks here"));
+        }
+        let members = masks[lane] & self.lanes;
         let missing = members & !mask & !self.groups.exited;
         if missing != 0 {
             let missing = missing.trailing_zeros();
@@ -559,14 +579,43 @@ impl Warp {
                 format!("the mask {members:#010x} names lane {missing}, which is not here"),
             ));
         }
-        if mask & !members != 0 {
-            let lane = (mask & !members).trailing_zeros() as usize;
-            return Err(Fault::new(
-                lane,
-                format!("the mask {members:#010x} does not name this lane, {lane}"),
-            ));
-        }
         Ok(())
+    }
+
+    /// The lanes with each of the masks that some lanes name. Each must be in its own, and those in it must name the same.
+    fn parts(&self, members: Word, mask: u32) -> Result<Vec<u32>, Fault> {
+        let masks = self.registers.word(members);
+        let mut parts = vec![];
+        let mut left = mask;
+        while left != 0 {
+            let named = masks[left.trailing_zeros() as usize];
+            let part = each(left).filter(|lane| masks[*lane] == named).fold(0, |part, lane| part | 1 << lane);
+            if let Some(lane) = each(part & !named).next() {
+                let what = format!("the mask {named:#010x} does not name this lane, {lane}");
+                return Err(Fault::new(lane, what));
+            }
+            if let Some(other) = each(named & mask & !part).next() {
+                let (lane, theirs) = (part.trailing_zeros() as usize, masks[other]);
+                let what =
+                    format!("the mask {named:#010x} names lane {other}, whose own mask is {theirs:#010x}");
+                return Err(Fault::new(lane, what));
+            }
+            parts.push(part);
+            left &= !part;
+        }
+        Ok(parts)
+    }
+
+    /// Lanes that name different masks take an instruction one part after the other; whether there are several.
+    fn takes_apart(&mut self, op: &Op, mask: u32) -> bool {
+        let Some(Members::Named(members)) = op.members() else { return false };
+        match self.parts(members, mask) {
+            Ok(parts) if parts.len() > 1 => {
+                self.groups.take_apart(&parts);
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Whether the lanes wait at an instruction that names others, which can still come.

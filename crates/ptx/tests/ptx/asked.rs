@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bitmma_ptx::{Compiler, Fusion, Mode, Program, Tools};
 
-use crate::body::{compiled, kernel, result_of};
+use crate::body::{compiled, kernel, result_of, result_or_error};
 use crate::sass::assemble::Tools as Found;
 
 const TARGETS: [&str; 3] = ["sm_80", "sm_90a", "sm_100a"];
@@ -398,4 +398,71 @@ fn listings_are_kept_in_a_folder() {
         assert_eq!(compiled("sm_80", &Compiler::Asked(other), body).rewrites().fused, [(8, 8)]);
     }
     std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+/// `FFMA R, a, b, RZ`: what is lost below the least number keeps its sign, as it would not after an addition.
+#[test]
+fn an_addition_of_zero_is_fused() {
+    for (body, one) in [
+        ("mul.f32 %r5, %r1, %r2;\nadd.f32 %r9, %r5, 0f00000000;", [0x8000_0001_u64, 0x0000_0001]),
+        (
+            "mov.b32 %r9, 0f00000000;\nmul.f32 %r5, %r1, %r2;\nadd.f32 %r9, %r9, %r5;",
+            [0x8000_0001, 0x0000_0001],
+        ),
+        ("mul.f64 %d5, %d1, %d2;\nadd.f64 %d9, %d5, 0d0000000000000000;", [1 << 63 | 1, 1]),
+    ] {
+        for (target, compiler) in compilers() {
+            let kernel = compiled(target, &compiler, body);
+            let negative = if body.contains("f64") { 1 << 63 } else { 0x8000_0000 };
+            assert_eq!(result_of(&kernel, body, [one[0], one[1], 0, 0]), negative, "{target}: {body}");
+        }
+    }
+    // four turns that start from zero
+    let turns = "mov.b32 %r9, 0f00000000; mov.u32 %r5, 0;\nL: mul.f32 %r6, %r1, %r2;\nadd.f32 %r9, %r9, %r6;\n\
+        add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 4;\n@%p1 bra L;";
+    fused(turns, &[(9, 10)]);
+}
+
+/// One half of the constant is 1.875, whose code is that of one in BF16.
+#[test]
+fn a_factor_is_one_in_its_own_format() {
+    for (target, compiler) in compilers() {
+        let body = "mov.b32 %r5, 0x00003f80;\nmul.f16x2 %r6, %r1, %r5;\nadd.f16x2 %r9, %r6, %r2;";
+        let kernel = compiled(target, &compiler, body);
+        assert_eq!(kernel.rewrites().fused.len(), 1, "{target}");
+    }
+}
+
+/// `FMUL.D2`: whether a product below the least normal number is rounded before it is halved is not known.
+#[test]
+fn a_product_that_is_scaled_is_doubtful_where_it_matters() {
+    let half = "mul.f32 %r5, %r1, %r2;\nmul.f32 %r9, %r5, 0f3F000000;";
+    for (target, compiler) in compilers().into_iter().chain([("sm_90a", Compiler::Predicted(None))]) {
+        let kernel = compiled(target, &compiler, half);
+        let of = |a: f32, b: f32| result_or_error(&kernel, [of(a), of(b), 0, 0]);
+        for (a, b) in
+            [(3.0, 0.7), (0.0, 5.0), (f32::INFINITY, 2.0), (1e-20, 1e-15), (f32::NAN, 1.0), (-1e30, 1e30)]
+        {
+            let expected = (a * b) * 0.5;
+            let given = of(a, b).expect("the same either way");
+            assert!(given == u64::from(expected.to_bits()) || expected.is_nan(), "{target}: {a} {b}");
+        }
+        // 2.75 units of the least number, and the greatest one
+        for (a, b) in [(2.75, f32::from_bits(1)), (f32::MAX, 1.5)] {
+            let error = of(a, b).expect_err("it matters").to_string();
+            assert!(error.contains("ptxas scales the product by a power of two"), "{target}: {error}");
+        }
+    }
+    // the product is used elsewhere, or it is no power of two that the code has: two multiplications
+    for body in [
+        "mul.f32 %r5, %r1, %r2;\nmul.f32 %r6, %r5, 0f3F000000;\nxor.b32 %r7, %r5, %r5; or.b32 %r9, %r6, %r7; st.global.b32 [%d10+40], %r5;",
+        "mul.f32 %r5, %r1, %r2;\nmul.f32 %r9, %r5, 0fBF000000;",
+        "mul.rn.f32 %r5, %r1, %r2;\nmul.f32 %r9, %r5, 0f3F000000;",
+    ] {
+        for (target, compiler) in compilers() {
+            let kernel = compiled(target, &compiler, body);
+            let given = result_or_error(&kernel, [of(2.75), 1, 0, 0]).expect("rounded twice");
+            assert_eq!(given & 0x7fff_ffff, 2, "{target}: {body}");
+        }
+    }
 }

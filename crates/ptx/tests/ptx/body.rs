@@ -53,6 +53,11 @@ pub(crate) fn result_on(target: &str, mode: Mode, body: &str, operands: [u64; 4]
 
 /// The result of a kernel of a body.
 pub(crate) fn result_of(kernel: &Kernel, body: &str, operands: [u64; 4]) -> u64 {
+    result_or_error(kernel, operands).unwrap_or_else(|error| panic!("{body}: {error}"))
+}
+
+/// The same, or why there is none.
+pub(crate) fn result_or_error(kernel: &Kernel, operands: [u64; 4]) -> Result<u64, bitmma_ptx::Error> {
     let mut bytes: Vec<u8> = operands.iter().flat_map(|operand| operand.to_le_bytes()).collect();
     // the result, and eight bytes for what a body stores itself
     bytes.extend([0; 16]);
@@ -67,6 +72,6 @@ pub(crate) fn result_of(kernel: &Kernel, body: &str, operands: [u64; 4]) -> u64 
         trace: None,
     };
     let arguments = [Argument::Pointer { buffer: 0, offset: 0 }];
-    launch.run(&arguments, &mut buffers, &mut || false).unwrap_or_else(|error| panic!("{body}: {error}"));
-    u64::from_le_bytes(buffers[0].bytes[32..40].try_into().expect("eight bytes"))
+    launch.run(&arguments, &mut buffers, &mut || false)?;
+    Ok(u64::from_le_bytes(buffers[0].bytes[32..40].try_into().expect("eight bytes")))
 }

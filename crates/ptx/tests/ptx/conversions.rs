@@ -4,7 +4,7 @@ use rustc_apfloat::ieee::{BFloat, Double, Half, Single};
 use rustc_apfloat::{Float, FloatConvert, Round};
 
 use crate::floats::{BF16, F16, F32, F64, Kind, ROUNDINGS};
-use crate::line::{Row, check, cut, integers, pairs, read};
+use crate::line::{Row, check, cut, integers, pairs, read, results};
 
 const INTEGRAL: [(&str, Round); 4] = [
     ("rni", Round::NearestTiesToEven),
@@ -348,6 +348,26 @@ fn whole_numbers() {
                 check(&format!("cvt.{word}.ftz.{form}"), 32, 32, &rows, |row| {
                     Some(whole(kind.flushed(row[0])))
                 });
+            }
+        }
+    }
+}
+
+#[test]
+fn integers_to_floats_that_saturate() {
+    let rows = singles(&[7, 1, 0, u64::MAX, u64::MAX - 6, 1 << 31, 1 << 63]);
+    for (to, one, bits) in [("f16", 0x3c00, 16), ("f32", 0x3f80_0000, 32), ("f64", 0x3ff0_0000_0000_0000, 64)]
+    {
+        for (from, width) in [("s32", 32), ("u32", 32), ("s64", 64), ("u64", 64)] {
+            for round in ["rn", "rz", "rm", "rp"] {
+                let line = format!("cvt.{round}.sat.{to}.{from} $d, $a;");
+                let expected = |row: &Row| {
+                    let up = 64 - width;
+                    let negative = from.starts_with('s') && ((row[0] << up) as i64) < 0;
+                    if negative || row[0] << up == 0 { 0 } else { one }
+                };
+                let expected: Vec<u64> = rows.iter().map(expected).collect();
+                assert_eq!(results(&line, width, bits, &rows), expected, "{line}");
             }
         }
     }

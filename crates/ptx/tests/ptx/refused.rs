@@ -75,6 +75,15 @@ fn forms_that_are_not_supported() {
         "bfe.u16 %h1, %h2, %r3, %r4;",
         "cvta.u64 %d1, %d2;",
         "isspacep %p1, %d2;",
+        "fence.acq_rel.gpu.bogus;",
+        "fence.proxy.bogus;",
+        "fence.acq_rel;",
+        "griddepcontrol.bogus;",
+        "setmaxnreg.inc.sync.aligned.u32 7;",
+        "discard.global.L1 [%d1], 128;",
+        "prefetchu.L9 [%d1];",
+        "createpolicy.bogus.b64 %d1;",
+        "applypriority.global.L2::evict_first [%d1], 128;",
         // newer than the target
         "add.rn.f32x2 %d1, %d2, %d3;",
         "redux.sync.min.f32 %r1, %r2, -1;",
@@ -84,7 +93,7 @@ fn forms_that_are_not_supported() {
             ".version 8.4\n.target sm_90a\n.address_size 64\n.visible .entry one(.param .u64 p)\n{{\n\
              .reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>;\n{line}\nret;\n}}\n"
         );
-        let form = line.split(' ').next().expect("a form");
+        let form = line.split([' ', ';']).next().expect("a form");
         let error = Program::parse(&text).expect(line).kernel(None, None, Mode::Text).expect_err(line);
         assert!(error.to_string().contains(&format!("line 7: '{form}' is not supported")), "{line}: {error}");
     }
@@ -115,5 +124,26 @@ fn operands_of_another_type() {
         );
         let error = Program::parse(&text).expect(line).kernel(None, None, Mode::Text).expect_err(line);
         assert!(error.to_string().contains("takes"), "{line}: {error}");
+    }
+}
+
+/// ptxas keeps the opposite of a borrow, as the hardware has it: what a sum makes of the borrow of a difference is not PTX's.
+#[test]
+fn a_borrow_into_a_sum() {
+    for (line, is_right) in [
+        ("sub.cc.u32 %r1, %r2, %r3; addc.u32 %r4, %r2, %r3;", false),
+        ("add.cc.u32 %r1, %r2, %r3; subc.u32 %r4, %r2, %r3;", false),
+        (
+            "mad.lo.cc.u32 %r1, %r2, %r3, %r4; addc.cc.u32 %r4, %r2, %r3; madc.hi.u32 %r5, %r2, %r3, %r4;",
+            true,
+        ),
+        ("sub.cc.u32 %r1, %r2, %r3; subc.u32 %r4, %r2, %r3;", true),
+    ] {
+        let text = format!(
+            ".version 8.4\n.target sm_90a\n.address_size 64\n.visible .entry one(.param .u64 p)\n{{\n\
+             .reg .b32 %r<9>;\n{line}\nret;\n}}\n"
+        );
+        let kernel = Program::parse(&text).expect(line).kernel(None, None, Mode::Text);
+        assert_eq!(kernel.is_ok(), is_right, "{line}");
     }
 }

@@ -81,3 +81,46 @@ fn shuffles() {
         }
     }
 }
+
+/// Tiles of a warp: halves and quarters, each of which names its own lanes.
+#[test]
+fn lanes_may_name_different_masks() {
+    let rows: Vec<Row> = (0..64).map(|row| [7 * row + 3, row % 32, 0, 0]).collect();
+    let tile = "mov.u32 %r20, %laneid; and.b32 %r21, %r20, 24; mov.b32 %r22, 255; shl.b32 %r22, %r22, %r21;";
+    let of_tile = |f: &dyn Fn(&[u64]) -> u64| -> Vec<u64> {
+        rows.chunks(8).flat_map(|tile| [f(&tile.iter().map(|row| row[0]).collect::<Vec<_>>()); 8]).collect()
+    };
+    let run = |line: &str| results(&format!("{tile} {line}"), 32, 32, &rows);
+    assert_eq!(run("redux.sync.add.u32 $d, $a, %r22;"), of_tile(&|all| all.iter().sum()));
+    let least = "shfl.sync.idx.b32 $d, $a, 0, 0x1807, %r22;";
+    assert_eq!(run(least), of_tile(&|all| all[0]));
+    let vote = "setp.gt.u32 %p2, $a, 100; vote.sync.ballot.b32 $d, %p2, %r22; shr.b32 $d, $d, %r21;";
+    let bits = |all: &[u64]| all.iter().enumerate().map(|(at, value)| u64::from(*value > 100) << at).sum();
+    assert_eq!(run(vote), of_tile(&bits));
+    // behind it the lanes are together again
+    let after = "bar.warp.sync %r22; elect.sync %r23|%p2, %r22; activemask.b32 $d;";
+    assert_eq!(run(after), [u64::from(u32::MAX); 64]);
+    // tiles that come one after the other
+    let apart = "setp.lt.u32 %p2, %r20, 8; @%p2 bra L; redux.sync.add.u32 $d, $a, %r22; bra M; L: redux.sync.add.u32 $d, $a, %r22; M:";
+    assert_eq!(run(apart), of_tile(&|all| all.iter().sum()));
+}
+
+#[test]
+fn lanes_must_be_in_their_masks_and_agree() {
+    for (mask, expected) in [
+        ("setp.eq.u32 %p2, $b, 5; selp.b32 %r22, 1, -1, %p2;", "names lane 5, whose own mask is 0x00000001"),
+        (
+            "setp.lt.u32 %p2, $b, 16; selp.b32 %r22, -1, 0xffff0000, %p2;",
+            "names lane 16, whose own mask is 0xffff0000",
+        ),
+        ("mov.b32 %r22, 0xffff;", "the mask 0x0000ffff does not name this lane, 16"),
+    ] {
+        for line in ["shfl.sync.idx.b32 $d, $a, 0, 31, %r22;", "vote.sync.ballot.b32 $d, %p1, %r22;"] {
+            let body = format!("setp.eq.u32 %p1, $a, 0; {mask} {line}");
+            let rows: Vec<Row> = (0..32).map(|row| [row, row, 0, 0]).collect();
+            let error = std::panic::catch_unwind(|| results(&body, 32, 32, &rows)).expect_err(line);
+            let text = error.downcast_ref::<String>().expect("a message");
+            assert!(text.contains(expected), "{body}: {text}");
+        }
+    }
+}

@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::super::Rewrites;
 use super::super::fuse::multiply_add;
+use super::super::list::insert_before;
 use super::super::uses::Uses;
 use super::decide::Fusion;
 use super::origin::{Part, kind};
@@ -71,7 +72,7 @@ pub(super) fn apply(
         }
     }
     let Applying { function, before, .. } = applying;
-    insert(function, before);
+    insert_before(function, before);
 }
 
 /// The only product of a fusion, and whether it is negated, if it and all between them is in the addition's block before it.
@@ -231,32 +232,5 @@ fn signs(kind: &str) -> u64 {
         "f64" => 1 << 63,
         "f32x2" => 0x8000_0000_8000_0000,
         _ => 0x8000_0000,
-    }
-}
-
-/// Inserts instructions before others; branches to those go to the first of them.
-fn insert(function: &mut Function, mut before: HashMap<usize, Vec<Instruction>>) {
-    if before.is_empty() {
-        return;
-    }
-    let mut places = vec![];
-    let mut all = vec![];
-    for (at, instruction) in std::mem::take(&mut function.instructions).into_iter().enumerate() {
-        places.push(all.len());
-        all.extend(before.remove(&at).unwrap_or_default());
-        all.push(instruction);
-    }
-    places.push(all.len());
-    for instruction in &mut all {
-        instruction.operands.iter_mut().for_each(|operand| relabel(operand, &places));
-    }
-    function.instructions = all;
-}
-
-fn relabel(operand: &mut Operand, places: &[usize]) {
-    match operand {
-        Operand::Label(target) => *target = places.get(*target).copied().unwrap_or(*target),
-        Operand::Vector(all) => all.iter_mut().for_each(|one| relabel(one, places)),
-        _ => {}
     }
 }

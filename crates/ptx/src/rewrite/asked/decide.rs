@@ -195,15 +195,31 @@ impl Deciding<'_> {
 
     /// Whether it is one of two factors that are not one, and of what is not zero.
     fn multiply_add(&self, at: usize) -> bool {
+        let (_, _, c) = self.factors(at);
+        let nothing =
+            self.listing.code[at].sources().get(c).is_none_or(|operand| value(operand) == Value::Bits(0));
+        !nothing && self.multiplies(at)
+    }
+
+    /// Whether it is a multiply-add of two factors that are not one.
+    fn multiplies(&self, at: usize) -> bool {
         let one = &self.listing.code[at];
-        if !matches!(one.name(), "FFMA" | "DFMA" | "HFMA2" | "FFMA2" | "FFMA32I" | "UFFMA")
-            || halves(one).is_some()
-        {
+        let is_named = matches!(one.name(), "FFMA" | "DFMA" | "HFMA2" | "FFMA2" | "FFMA32I" | "UFFMA");
+        if !is_named || halves(one).is_some() {
             return false;
         }
-        let (a, b, c) = self.factors(at);
-        let nothing = one.sources().get(c).is_none_or(|operand| value(operand) == Value::Bits(0));
-        !nothing && !self.is_one(at, a, one.name()) && !self.is_one(at, b, one.name())
+        let (a, b, _) = self.factors(at);
+        !self.is_one(at, a, one.name()) && !self.is_one(at, b, one.name())
+    }
+
+    /// Whether it adds zero to a product as the text does. What is lost below the least number keeps its sign there only if both are
+    /// one operation.
+    fn adds_zero(&self, at: usize, origins: &[Origin; 2]) -> bool {
+        let (_, _, c) = self.factors(at);
+        let zero = self.listing.code[at].sources().get(c);
+        zero.is_some_and(|operand| value(operand) == Value::Bits(0) && !operand.starts_with('-'))
+            && self.multiplies(at)
+            && origins.iter().any(|origin| origin.constants.contains(&0))
     }
 
     /// The operands of a multiply-add; an immediate of packed halves is two.
@@ -225,8 +241,10 @@ impl Deciding<'_> {
     fn is_one(&self, at: usize, index: usize, name: &str) -> bool {
         let one = &self.listing.code[at];
         let Some(operand) = one.sources().get(index) else { return false };
+        let brain = one.opcode.contains("BF16");
         let bits = |bits: u64| match name {
-            "HFMA2" => matches!(bits & 0x7fff_7fff, 0x3c00_3c00 | 0x3f80_3f80 | 0x3c00 | 0x3f80),
+            "HFMA2" if brain => matches!(bits & 0x7fff_7fff, 0x3f80_3f80 | 0x3f80),
+            "HFMA2" => matches!(bits & 0x7fff_7fff, 0x3c00_3c00 | 0x3c00),
             "DFMA" => bits & (u64::MAX >> 1) == 0x3ff0_0000_0000_0000,
             _ => bits & 0x7fff_ffff == 0x3f80_0000,
         };
@@ -276,7 +294,7 @@ impl Deciding<'_> {
         origins: &[Origin; 2],
         candidates: &[Option<bool>; 2],
     ) -> Copy {
-        if !self.multiply_add(at) {
+        if !self.multiply_add(at) && !self.adds_zero(at, origins) {
             return Copy::Plain;
         }
         let (a, b, c) = self.factors(at);

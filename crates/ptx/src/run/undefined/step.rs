@@ -130,9 +130,11 @@ impl Shadow {
         if let Some(Members::Named(members)) = op.members() {
             self.decides(now, "the mask", &[Place::Slot(Slot::Word(members, 32), 32)])?;
             let lane = now.mask.trailing_zeros() as usize;
-            let members = now.warp.registers.word(members)[lane] & now.warp.lanes;
-            if members & !now.mask & !now.warp.groups.exited != 0 {
-                // it waits for others
+            let masks = now.warp.registers.word(members);
+            let members = masks[lane] & now.warp.lanes;
+            let in_parts = each(now.mask).any(|other| masks[other] != masks[lane]);
+            if in_parts || members & !now.mask & !now.warp.groups.exited != 0 {
+                // it waits for others, or runs in parts
                 return Ok(());
             }
         }
