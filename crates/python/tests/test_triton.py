@@ -518,8 +518,8 @@ def test_messages_name_parameters_and_lines_of_the_source(grid: Any, given: dict
 def test_what_is_no_kernel_and_no_chip() -> None:
     with pytest.raises(bitmma.PtxError, match="a kernel of @triton.jit was expected, not a function"):
         on(same, "h100")
-    for chip in ("mi300x", "t4", "sm_75"):
-        with pytest.raises(bitmma.OptionError, match="Triton kernels run for ampere, ada, hopper, blackwell, not for"):
+    for chip in ("mi300x", "v100"):
+        with pytest.raises(bitmma.OptionError, match="Triton kernels run for turing, ampere, ada, hopper, blackwell, rtx-blackwell, not for"):
             on(doubled, chip)
     with pytest.raises(bitmma.errors.Error, match="unknown architecture 'sm_9'"):
         on(doubled, "sm_9")
@@ -554,6 +554,77 @@ def test_a_tensor_of_one_number_is_a_pointer() -> None:
     y = torch.zeros(())
     on(scaled, "h100")[(1,)](torch.tensor(3.0), torch.tensor(0.5), y)
     assert y == 1.5
+
+
+def taken_apart(out, pair, nested, half, brain, double, small, nothing, N):
+    x, scale = pair
+    (twice, power), none = nested
+    at = kernels.tl.arange(0, N)
+    kernels.tl.store(out + at, (kernels.tl.load(x + at) * scale * twice * power).to(kernels.tl.float64))
+    kernels.tl.store(out + N, half.to(kernels.tl.float64))
+    kernels.tl.store(out + N + 1, brain.to(kernels.tl.float64))
+    kernels.tl.store(out + N + 2, double)
+    kernels.tl.store(out + N + 3, small.to(kernels.tl.float64))
+    kernels.tl.store(out + N + 4, 1.0 if none is None and nothing is None else 0.0)
+
+
+# in this file annotations are text, and these would be text in text
+taken_apart.__annotations__.update(half="fp16", brain="bf16", double="fp64", small="i8", N="constexpr")
+
+
+def test_arguments_are_laid_out_and_converted_as_by_triton_s_launcher() -> None:
+    x, out = torch.arange(4, dtype=torch.float32), torch.zeros(9, dtype=torch.float64)
+    third = 1 / 3
+    given = (out, (x, 0.5), ((3, kernels.tl.constexpr(8)), None), third, 1 + 2.0**-7 + 2.0**-8, third, -3, None, 4)
+    on(kernels.triton.jit(taken_apart), "h100")[(1,)](*given)
+    # a number of BF16 is cut: to the nearest it would be 1 + 2^-6
+    assert out.tolist() == [0, 12, 24, 36, float(np.float16(third)), 1 + 2.0**-7, third, -3, 1]
+
+
+@kernels.triton.jit
+def halved(x, y, N: kernels.tl.constexpr):
+    at = kernels.tl.arange(0, N)
+    kernels.tl.store(y + at, kernels.tl.load(x + at) // 2)
+
+
+def test_a_tensor_read_as_another_type() -> None:
+    x, y = torch.tensor([-2, -4, 6, 8], dtype=torch.int32), torch.zeros(4, dtype=torch.int32)
+    unsigned = kernels.tl.uint32
+    on(halved, "h100")[(1,)](kernels.triton.reinterpret(x, unsigned), kernels.triton.reinterpret(y, unsigned), N=4)
+    assert y.tolist() == [(1 << 31) - 1, (1 << 31) - 2, 3, 4]
+
+
+def test_a_launch_is_one_of_triton() -> None:
+    """What it returns, ``warmup``, hooks, and what a kernel says of its launches."""
+    knobs = kernels.triton.knobs.runtime
+    x, y, said = torch.arange(4), torch.zeros(4, dtype=torch.int64), []
+    described = kernels.triton.jit(halved.fn, launch_metadata=lambda grid, known, given: {"name": "halved", "blocks": grid[0]})
+    described.add_pre_run_hook(lambda *_, **given: said.append(sorted(given)))
+    enter, leave = (lambda metadata, what=what: said.append((what, metadata.get()["name"], metadata.get()["blocks"])) for what in "io")
+    knobs.launch_enter_hook.add(enter)
+    knobs.launch_exit_hook.add(leave)
+    try:
+        with bitmma.kernels.emulate("h100"):
+            warm = described.warmup(torch.int64, torch.int64, N=4, grid=(1,))
+            assert ".target sm_90a" in warm.asm["ptx"] and not y.any()
+            said.clear()
+            again = described[(1,)](x, y, N=4)
+            assert again.asm["ptx"] == warm.asm["ptx"] and y.tolist() == [0, 0, 1, 1]
+            assert said[1:] == [("i", "halved", 1), ("o", "halved", 1)] and "debug" in said[0]
+            warm[(1, 1, 1)](y, x, 4)
+            assert x.tolist() == [0, 0, 0, 0]
+    finally:
+        knobs.launch_enter_hook.remove(enter)
+        knobs.launch_exit_hook.remove(leave)
+
+
+@pytest.mark.parametrize(("chip", "target"), [("t4", "sm_75"), ("rtx4090", "sm_89"), ("rtx 5090", "sm_120a"), ("a100", "sm_80")])
+def test_a_kernel_is_compiled_for_each_chip(chip: str, target: str) -> None:
+    x, y = np.array([3, 5, 7, 9], np.int32), np.zeros(4, np.int32)
+    kernel = on(halved, chip)
+    kernel[(1,)](x, y, N=4)
+    assert y.tolist() == [1, 2, 3, 4]
+    assert kernel.last is not None and re.search(r"^\.target (\w+)", kernel.last.text, re.MULTILINE)[1] == target  # type: ignore[index]
 
 
 @pytest.mark.parametrize("chip", ["a100", "h100"])

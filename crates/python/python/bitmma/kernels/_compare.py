@@ -11,7 +11,7 @@ from . import _sass
 from ._launch import _dimensions
 from ._memory import Memory
 from ._trace import Trace, Watch
-from ._triton import Compiled, OnChip, _bytes, _is_array, on
+from ._triton import OnChip, Ran, _bytes, _is_array, on
 
 
 class Output(NamedTuple):
@@ -60,7 +60,7 @@ class Comparison:
 
 
 class _Side(NamedTuple):
-    compiled: Compiled
+    compiled: Ran
     results: list[Any]
 
 
@@ -131,7 +131,7 @@ class _Lines(NamedTuple):
     forms: dict[int, str]
 
 
-def _traced(compiled: Compiled, value: Any, byte: int, options: dict[str, Any]) -> _Lines:
+def _traced(compiled: Ran, value: Any, byte: int, options: dict[str, Any]) -> _Lines:
     """All results of floating-point instructions in the block that wrote a byte."""
     ptx = _Ptx(compiled.text)
     how = _sass.compiled(options.get("mode", "gpu"), compiled.fusion, compiled.ptxas_options, compiled.ptxas)

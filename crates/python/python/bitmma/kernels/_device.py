@@ -85,7 +85,11 @@ class _Driver:
         return self._device.major, self._device.minor
 
     def get_current_device(self) -> int:
-        return 0
+        # by it Triton remembers what it compiled
+        return 10 * self._device.major + self._device.minor
+
+    def set_current_device(self, index: int) -> None:
+        """There is one."""
 
     def get_current_stream(self, index: int = 0) -> int:
         return 0
@@ -94,6 +98,17 @@ class _Driver:
         import torch
 
         return torch.device("cpu")
+
+    def get_device_interface(self) -> Any:
+        import torch
+
+        return torch.cuda
+
+
+def acting() -> bool:
+    """Whether Triton's driver is that of a chip which is not here."""
+    driver = sys.modules.get("triton.runtime.driver")
+    return driver is not None and isinstance(vars(driver.driver).get("_active"), _Driver)
 
 
 @contextlib.contextmanager

@@ -16,30 +16,17 @@ from ..errors import OptionError, PtxError
 from . import _sass
 from ._descriptor import TensorMap
 from ._device import Device, present
-from ._launch import Launched, launch_ptx
+from ._launch import Launched, _dimensions, launch_ptx
 from ._memory import Memory
 
 #: The compute capability that stands for an architecture.
-CAPABILITIES = {"ampere": 80, "ada": 89, "hopper": 90, "blackwell": 100}
+CAPABILITIES = {"turing": 75, "ampere": 80, "ada": 89, "hopper": 90, "blackwell": 100, "rtx-blackwell": 120}
 
-#: Triton's names of NumPy's and PyTorch's dtypes.
-TYPES = {
-    "bool": "i1",
-    "int8": "i8",
-    "int16": "i16",
-    "int32": "i32",
-    "int64": "i64",
-    "uint8": "u8",
-    "uint16": "u16",
-    "uint32": "u32",
-    "uint64": "u64",
-    "float16": "fp16",
-    "bfloat16": "bf16",
-    "float32": "fp32",
-    "float64": "fp64",
-    "float8_e4m3fn": "fp8e4nv",
-    "float8_e5m2": "fp8e5",
-}
+#: Dtypes for which Triton has a type.
+DTYPES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64",
+    "float8_e4m3fn", "float8_e5m2",
+)  # fmt: skip
 
 #: Are told of every launch: the kernel and the chip.
 LISTENERS: list[Callable[[Any, str], None]] = []
@@ -54,56 +41,76 @@ def capability(chip: str) -> int:
     return int(exact[1]) if exact else CAPABILITIES[architecture]
 
 
-def _type_of(name: str, value: Any) -> str:
-    """Triton's type of the argument for a parameter."""
-    if _is_array(value):
-        dtype = str(value.dtype).rpartition(".")[2]
-        if dtype not in TYPES:
-            raise PtxError(f"parameter '{name}' is an array of {dtype}, for which Triton has no type")
-        return "*" + TYPES[dtype]
-    if _is_descriptor(value):
-        element = _type_of(name, value.base)[1:]
-        return f"tensordesc<{element}[{', '.join(map(str, value.block_shape))}]>"
-    if isinstance(value, bool):
-        return "i1"
-    if isinstance(value, float):
-        return "fp32"
-    if not isinstance(value, int):
-        raise PtxError(f"parameter '{name}' is a {type(value).__name__}; an array, a tensor on the CPU, a number or None was expected")
-    if -(1 << 31) <= value < 1 << 31:
-        return "i32"
-    return "i64" if value < 1 << 63 else "u64"
+class _Array:
+    """A NumPy array as Triton takes it: what has an address and a dtype."""
 
+    def __init__(self, array: Any) -> None:
+        self.array, self.dtype = array, array.dtype
 
-def _is_descriptor(value: Any) -> bool:
-    """Whether it is a tensor descriptor made on the host."""
-    return type(value).__name__ == "TensorDescriptor" and hasattr(value, "block_shape")
-
-
-def _described(ordered: list[Any], names: list[str], meta: Any) -> tuple[list[Any], list[str]]:
-    """Arguments of the entry: a descriptor becomes a map, its sizes and its strides."""
-    given, called, known = [], [], iter(meta or ())
-    for name, value in zip(names, ordered, strict=True):
-        if not _is_descriptor(value):
-            given.append(value)
-            called.append(name)
-            continue
-        about = next(known, None)
-        if about is None or about.get("is_im2col") or about.get("fp4_padded"):
-            raise PtxError(f"parameter '{name}' is a tensor descriptor of a kind that is not supported")
-        if value.round_f32_to_tf32:
-            raise PtxError(f"parameter '{name}' is a tensor descriptor that rounds to TF32, which is not supported")
-        swizzle = (0, 32, 64, 128)[about["swizzle"]]
-        box = about["block_size"]
-        given.append(TensorMap(value.base, box, swizzle, value.padding, shape=value.shape, strides=value.strides))
-        given += [int(size) for size in (*value.shape, *value.strides)]
-        called += [name] * (1 + len(value.shape) + len(value.strides))
-    return given, called
+    def data_ptr(self) -> int:
+        """Where it is."""
+        return int(self.array.__array_interface__["data"][0])
 
 
 def _is_array(value: Any) -> bool:
     """Whether a kernel gets a pointer: of a tensor even where it is one number."""
     return hasattr(value, "data_ptr") or (hasattr(value, "dtype") and getattr(value, "shape", ()) != ())
+
+
+def _argument(name: str, value: Any) -> Any:
+    """What Triton is given for a parameter."""
+    if isinstance(value, np.generic):  # numbers of NumPy are numbers
+        return value.item()
+    if isinstance(value, np.ndarray):
+        if value.dtype.name not in DTYPES:
+            raise PtxError(f"parameter '{name}' is an array of {value.dtype.name}, for which Triton has no type")
+        return _Array(value) if value.shape else value.item()
+    return value
+
+
+def _scalar(kind: str, value: Any) -> Any:
+    """A number as Triton's launcher converts it to the type of its parameter."""
+    if kind == "fp16":
+        return int(np.float16(value).view(np.uint16))
+    if kind == "bf16":  # cut, not rounded
+        return int(np.float32(value).view(np.uint32)) >> 16
+    if kind.startswith(("fp", "f")):
+        return float(value)
+    return int(value) & ((1 << max(8, int(kind[1:]))) - 1)
+
+
+def _mapped(name: str, value: Any, about: Any) -> list[Any]:
+    """A tensor descriptor made on the host as arguments of the entry: a map, its sizes and its strides."""
+    if about is None or about.get("is_im2col") or about.get("fp4_padded"):
+        raise PtxError(f"parameter '{name}' is a tensor descriptor of a kind that is not supported")
+    if value.round_f32_to_tf32:
+        raise PtxError(f"parameter '{name}' is a tensor descriptor that rounds to TF32, which is not supported")
+    swizzle = (0, 32, 64, 128)[about["swizzle"]]
+    base = _plain(value.base)
+    tensor_map = TensorMap(base, about["block_size"], swizzle, value.padding, shape=value.shape, strides=value.strides)
+    return [tensor_map, *map(int, (*value.shape, *value.strides))]
+
+
+def _plain(value: Any) -> Any:
+    """The array or tensor that something with an address stands for: Triton has a wrapper of its own for other dtypes."""
+    while not hasattr(value, "untyped_storage") and hasattr(value, "data_ptr"):
+        value = value.array if isinstance(value, _Array) else value.base
+    return value
+
+
+def _entry(signature: Any, values: Any, meta: Iterator[Any], names: Any) -> Iterator[tuple[str, Any]]:
+    """The arguments of the entry with the names of their parameters: constants are compiled into it, tuples laid out."""
+    for kind, value, name in zip(signature, values, names, strict=True):
+        if kind == "constexpr":
+            continue
+        if isinstance(kind, tuple):
+            yield from _entry(kind, value, meta, [f"{name}[{index}]" for index in range(len(kind))])
+        elif kind.startswith("tensordesc"):
+            yield from ((name, one) for one in _mapped(name, value, next(meta, None)))
+        elif value is None or kind.startswith("*"):
+            yield name, _plain(value)
+        else:
+            yield name, _scalar(kind, value)
 
 
 def _bytes(value: Any) -> Any:
@@ -123,11 +130,6 @@ def _configurations(kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     return []
 
 
-def _address(value: Any) -> int:
-    """Where an array is."""
-    return int(value.data_ptr() if hasattr(value, "data_ptr") else value.__array_interface__["data"][0])
-
-
 def _ptxas_options(metadata: Any) -> list[str]:
     """The options with which Triton calls ptxas, as far as they may change code."""
     from triton import knobs
@@ -138,27 +140,84 @@ def _ptxas_options(metadata: Any) -> list[str]:
     return [*options, "--regAllocOptLevel=2"]
 
 
-class Compiled(NamedTuple):
+class Ran(NamedTuple):
     """What a launch ran."""
 
     text: str
     grid: Any
-    #: The arguments of the entry, in order.
+    #: The arguments of the entry, in order, and the names of their parameters.
     arguments: list[Any]
-    shared: int
     names: list[str]
-    kernel: Any
+    shared: int
     #: As ``launch_ptx`` has them.
     fusion: str | None
     ptxas_options: list[str]
     ptxas: str | None
+    #: What Triton compiled, and what the launch did.
+    compiled: Any
+    launched: Launched
+
+
+class Launcher:
+    """Runs what Triton compiled for a chip where Triton would launch it."""
+
+    def __init__(self, chip: str, multiprocessors: int | None = None, **options: Any) -> None:
+        self.capability = capability(chip)
+        self.device, self.options = Device(chip, self.capability, multiprocessors), options
+        self.last: Ran | None = None
+
+    def launch(self, compiled: Any, x: int, y: int, z: int, *about: Any) -> None:
+        """As Triton's launcher is called: with a stream, a function, metadata, two hooks and the arguments."""
+        _, _, _, metadata, enter, leave, *values = about
+        known, source = compiled.metadata, compiled.src
+        function = getattr(source, "fn", None)
+        for listener in LISTENERS:
+            listener(function or compiled, self.device.chip)
+        signature = list(source.signature.values())
+        named = getattr(function, "arg_names", range(len(signature)))
+        given = list(_entry(signature, values, iter(getattr(known, "tensordesc_meta", None) or ()), named))
+        names, arguments = [str(name) for name, _ in given], [value for _, value in given]
+        how = {"fusion": None, "ptxas_options": _ptxas_options(known), "ptxas": _sass.of_triton(self.capability), **self.options}
+        if not getattr(known, "enable_fp_fusion", True):
+            how["fusion"] = "off"
+        text, shared, sizes = compiled.asm["ptx"], int(known.shared), (x * getattr(known, "num_ctas", 1), y, z)
+        if enter is not None:
+            enter(metadata)
+        if 0 in sizes:
+            launched = Launched(0, [], [], [])  # no block: Triton launches nothing
+        else:
+            # what each block has for the tensor maps that it makes, and for what is measured
+            scratch = [int(getattr(known, f"{what}_scratch_size", 0) or 0) * math.prod(sizes) for what in ("global", "profile")]
+            memory = [np.zeros(size, np.uint8) if size else None for size in scratch]
+            called = [*names, "the scratch memory of the launch", "the memory of the profiler"]
+            launched = launch_ptx(text, sizes, [*arguments, *memory], shared=shared, names=called, **how)
+        if leave is not None:
+            leave(metadata)
+        self.last = Ran(text, sizes, arguments, names, shared, how["fusion"], how["ptxas_options"], how["ptxas"], compiled, launched)
+
+    @contextlib.contextmanager
+    def active(self, cuda: bool = False) -> Iterator[None]:
+        """In this block Triton describes the chip and launches here."""
+        from triton.compiler import CompiledKernel
+
+        launch = self.launch
+        with present(self.device, cuda), contextlib.ExitStack() as stack:
+            run = property(lambda compiled: lambda *args: launch(compiled, *args))
+            stack.enter_context(mock.patch.object(CompiledKernel, "run", run))
+            # there is nothing to load
+            stack.enter_context(mock.patch.object(CompiledKernel, "_init_handles", lambda _: None))
+            yield
+
+
+def _sizes(grid: Any) -> Any:
+    """A grid as Triton takes it: it may have no block, and be a function of the arguments."""
+    if callable(grid):
+        return lambda given: _sizes(grid(given))
+    return tuple(grid) if isinstance(grid, (tuple, list)) and 0 in grid else _dimensions("grid", grid)
 
 
 class OnChip:
     """A Triton kernel on a chip: ``on(kernel, "h100")[grid](x, y, n, BLOCK=1024)``."""
-
-    #: What the chip says of itself during a run; None where a block of ``emulate`` says it.
-    device: Device | None
 
     def __init__(self, kernel: Any, chip: str, autotune: str = "first", **options: Any) -> None:
         if autotune not in ("first", "all"):
@@ -170,143 +229,90 @@ class OnChip:
             if not hasattr(inner, "fn"):
                 raise PtxError(f"a kernel of @triton.jit was expected, not a {type(inner).__name__}")
             inner = inner.fn
-        self.kernel, self.chip, self.autotune, self.options = kernel, chip, autotune, options
-        self.capability = capability(chip)
-        self.device = Device(chip, self.capability, None)
-        self._compiled: dict[Any, Any] = {}
-        self.last: Compiled | None = None
+        self.kernel, self.autotune, self.launcher = kernel, autotune, Launcher(chip, **options)
+
+    @property
+    def last(self) -> Ran | None:
+        """The last launch."""
+        return self.launcher.last
 
     def __getitem__(self, grid: Any) -> Any:
         return lambda *args, **kwargs: self.run(grid, *args, **kwargs)
 
     def run(self, grid: Any, *args: Any, **kwargs: Any) -> Launched:
         """Compiles the kernel for these arguments and runs it; arrays are written in place."""
-        for listener in LISTENERS:
-            listener(self.kernel, self.chip)
-        with present(self.device, cuda=False) if self.device else contextlib.nullcontext():
-            configurations = _configurations(self.kernel, args, kwargs)
-            if self.autotune == "all" and len(configurations) > 1:
-                return self._all(configurations, grid, args, kwargs)
-            return self._run(configurations[0] if configurations else None, grid, args, kwargs)
+        with self.launcher.active():
+            return tuned(self.launcher, self.kernel, self.autotune, grid, args, kwargs)
 
-    def _all(self, configurations: list[Any], grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Launched:
-        """Runs every configuration on the same inputs. The arrays hold the results of the first."""
-        given = [value for value in (*args, *kwargs.values()) if _is_array(value)]
-        before = [_bytes(value).copy() for value in given]
-        compared: list[tuple[Any, bool]] = []
-        for configuration in configurations:
-            for value, content in zip(given, before, strict=True):
-                _bytes(value)[...] = content
-            launched = self._run(configuration, grid, args, kwargs)
-            after = [_bytes(value).copy() for value in given]
-            if not compared:
-                first, results = launched, after
-            same = all((one == other).all() for one, other in zip(results, after, strict=True))
-            compared.append((configuration, bool(same)))
-        for value, content in zip(given, results, strict=True):
+
+def tuned(launcher: Launcher, kernel: Any, autotune: str, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Launched:
+    """Runs the first configuration of a kernel, or all of them on the same inputs; then the arrays hold the results of the first."""
+    configurations = _configurations(kernel, args, kwargs)
+    if autotune == "first" or len(configurations) < 2:
+        return _run(launcher, kernel, configurations[0] if configurations else None, grid, args, kwargs)
+    given = [value for value in (*args, *kwargs.values()) if _is_array(value)]
+    before = [_bytes(value).copy() for value in given]
+    compared: list[tuple[Any, bool]] = []
+    for configuration in configurations:
+        for value, content in zip(given, before, strict=True):
             _bytes(value)[...] = content
-        return dataclasses.replace(first, configurations=compared)
+        launched = _run(launcher, kernel, configuration, grid, args, kwargs)
+        after = [_bytes(value).copy() for value in given]
+        if not compared:
+            first, results = launched, after
+        same = all((one == other).all() for one, other in zip(results, after, strict=True))
+        compared.append((configuration, bool(same)))
+    for value, content in zip(given, results, strict=True):
+        _bytes(value)[...] = content
+    return dataclasses.replace(first, configurations=compared)
 
-    def _run(self, configuration: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Launched:
-        """Compiles and runs one configuration."""
-        kernel, values = self.kernel, dict(kwargs)
-        # what decorates the kernel: autotuning takes a configuration, heuristics are asked
-        while hasattr(kernel, "fn") and not hasattr(kernel, "params"):
-            given = {**dict(zip(kernel.arg_names, args, strict=False)), **values}
-            if hasattr(kernel, "configs"):
-                assert configuration is not None
-                kernel.best_config = configuration
-                values.update(configuration.kwargs)
-                for option in ("num_warps", "num_stages", "num_ctas", "maxnreg"):
-                    if getattr(configuration, option, None) is not None:
-                        values.setdefault(option, getattr(configuration, option))
-                if configuration.pre_hook is not None:
-                    configuration.pre_hook({**given, **values})
-            else:
-                for name, heuristic in getattr(kernel, "values", {}).items():
-                    values[name] = heuristic({**given, **values})
-            kernel = kernel.fn
-        from triton.backends.nvidia.compiler import CUDAOptions
 
-        # what is said of the compilation; a kernel may ask for some of it by a parameter
-        options = {one.name: values[one.name] for one in dataclasses.fields(CUDAOptions) if one.name in values}
-        parameters = [parameter.name for parameter in kernel.params]
-        bound = self._bind(kernel, args, {name: value for name, value in values.items() if name in parameters or name not in options})
-        compiled, names, ordered = self._compile(kernel, bound, options)
-        sizes = grid(bound) if callable(grid) else grid
-        if isinstance(sizes, (tuple, list)) and 0 in sizes:
-            return Launched(0, [], [], [])  # no block: Triton launches nothing
-        how = {
-            "fusion": None,
-            "ptxas_options": _ptxas_options(compiled.metadata),
-            "ptxas": _sass.of_triton(self.capability),
-            **self.options,
-        }
-        if not getattr(compiled.metadata, "enable_fp_fusion", True):
-            how["fusion"] = "off"
-        shared = int(compiled.metadata.shared)
-        arguments, called = _described(ordered, names, getattr(compiled.metadata, "tensordesc_meta", None))
-        self.last = Compiled(
-            compiled.asm["ptx"], sizes, arguments, shared, list(bound), kernel, how["fusion"], how["ptxas_options"], how["ptxas"]
-        )
-        scratch = int(getattr(compiled.metadata, "global_scratch_size", 0) or 0)
-        # what each block has for the tensor maps that it makes
-        blocks = math.prod(sizes) if isinstance(sizes, (tuple, list)) else sizes
-        memory = np.zeros(scratch * blocks, np.uint8) if scratch else None
-        called += ["the scratch memory of the launch"]
-        return launch_ptx(compiled.asm["ptx"], sizes, [*arguments, memory, None], shared=shared, names=called, **how)
+def _run(
+    launcher: Launcher, kernel: Any, configuration: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Launched:
+    """Compiles and runs one configuration, as Triton does."""
+    values = dict(kwargs)
+    # what decorates the kernel: autotuning takes a configuration, heuristics are asked
+    while hasattr(kernel, "fn") and not hasattr(kernel, "params"):
+        given = {**dict(zip(kernel.arg_names, args, strict=False)), **values}
+        if hasattr(kernel, "configs"):
+            assert configuration is not None
+            kernel.best_config = configuration
+            values |= {**configuration.all_kwargs(), **values, **configuration.kwargs}
+            if configuration.pre_hook is not None:
+                configuration.pre_hook({**given, **values})
+        else:
+            for name, heuristic in getattr(kernel, "values", {}).items():
+                values[name] = heuristic({**given, **values})
+        kernel = kernel.fn
+    _check(kernel, args, values)
+    named = {name: _argument(name, value) for name, value in values.items()}
+    kernel.run(*map(_argument, kernel.arg_names, args), grid=_sizes(grid), warmup=False, **named)
+    assert launcher.last is not None
+    return launcher.last.launched
 
-    @staticmethod
-    def _bind(kernel: Any, args: tuple[Any, ...], values: dict[str, Any]) -> dict[str, Any]:
-        """The value of every parameter."""
-        names = [parameter.name for parameter in kernel.params]
-        if len(args) > len(names):
-            raise PtxError(f"the kernel takes {len(names)} arguments, not {len(args)}")
-        bound = dict(zip(names, args, strict=False))
-        for name, value in values.items():
-            if name not in names:
-                raise PtxError(f"the kernel has no parameter '{name}'; its parameters are {', '.join(names)}")
-            if name in bound:
-                raise PtxError(f"parameter '{name}' is given twice")
-            bound[name] = value
-        for parameter in kernel.params:
-            if parameter.name not in bound:
-                if not parameter.has_default:
-                    raise PtxError(f"parameter '{parameter.name}' is missing")
-                bound[parameter.name] = parameter.default
-        # numbers of NumPy are numbers
-        return {name: bound[name].item() if isinstance(bound[name], np.generic) else bound[name] for name in names}
 
-    def _compile(self, kernel: Any, bound: dict[str, Any], options: dict[str, Any]) -> tuple[Any, list[str], list[Any]]:
-        """The compiled kernel, and the arguments that it takes, in order, with their names."""
-        import triton
-        from triton.backends.compiler import GPUTarget
-        from triton.compiler import ASTSource
+def _check(kernel: Any, args: tuple[Any, ...], values: dict[str, Any]) -> None:
+    """Every parameter has a value, and no other does."""
+    from triton.backends.nvidia.compiler import CUDAOptions
 
-        signature, constants, attributes, names, ordered = {}, {}, {}, [], []
-        for index, parameter in enumerate(kernel.params):
-            name, value = parameter.name, bound[parameter.name]
-            # Triton takes None and the integer 1 as constants, and notes multiples of 16
-            one = isinstance(value, int) and not isinstance(value, bool) and value == 1
-            if parameter.is_constexpr or value is None or (one and not parameter.do_not_specialize):
-                signature[name] = "constexpr"
-                constants[name] = getattr(value, "value", value) if parameter.is_constexpr else value
-                continue
-            kind = _type_of(name, value)
-            signature[name] = parameter.annotation_type or kind
-            names.append(name)
-            ordered.append(value)
-            where = _address(value) if kind.startswith("*") else value
-            aligned = kind.startswith("*") or (isinstance(value, int) and not isinstance(value, bool))
-            if aligned and where % 16 == 0 and not parameter.do_not_specialize_on_alignment:
-                if kind.startswith("*") or not parameter.do_not_specialize:
-                    attributes[(index,)] = [["tt.divisibility", 16]]
-        key = (kernel, tuple(signature.items()), repr(constants), tuple(attributes), tuple(sorted(options.items())))
-        if key not in self._compiled:
-            source = ASTSource(kernel, signature, constants, attributes)
-            target = GPUTarget("cuda", self.capability, 32)
-            self._compiled[key] = triton.compile(source, target=target, options=options)
-        return self._compiled[key], names, ordered
+    # what is said of the compilation; a kernel may ask for some of it by a parameter
+    options = [one.name for one in dataclasses.fields(CUDAOptions)]
+    names = [parameter.name for parameter in kernel.params]
+    if len(args) > len(names):
+        raise PtxError(f"the kernel takes {len(names)} arguments, not {len(args)}")
+    for name in values:
+        if name not in names and name not in options:
+            raise PtxError(f"the kernel has no parameter '{name}'; its parameters are {', '.join(names)}")
+        if name in names[: len(args)]:
+            raise PtxError(f"parameter '{name}' is given twice")
+    given = {**dict(zip(names, args, strict=False)), **values}
+    for parameter in kernel.params:
+        if parameter.name not in given and not parameter.has_default:
+            raise PtxError(f"parameter '{parameter.name}' is missing")
+        value = given.get(parameter.name)
+        if isinstance(value, str) and not parameter.is_constexpr:
+            raise PtxError(f"parameter '{parameter.name}' is a str; an array, a tensor on the CPU, a number or None was expected")
 
 
 def on(
@@ -330,24 +336,19 @@ def emulate(chip: str, *, cuda: bool = False, multiprocessors: int | None = None
     their work; ``multiprocessors`` says how many where they are not those of the data sheet. With ``cuda``, ``tensor.is_cuda``
     and ``torch.cuda.is_available()`` are true, for wrappers that refuse other tensors. Further options are those of ``on``.
     """
-    from triton.runtime import autotuner, jit
+    from triton.runtime import autotuner
 
-    device = Device(chip, capability(chip), multiprocessors)
-    kernels: dict[int, OnChip] = {}
+    autotune = options.pop("autotune", "first")
+    launcher = Launcher(chip, multiprocessors, **options)
 
     def run(self: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
-        if warmup:
-            raise PtxError("warmup compiles a kernel for a GPU, and there is none: here a kernel is compiled when it is launched")
-        if id(self) not in kernels:
-            kernels[id(self)] = on(self, chip, **options)
-            kernels[id(self)].device = None
-        return kernels[id(self)].run(grid, *args, **kwargs)
+        tuned(launcher, self, autotune, grid, args, kwargs)
+        return launcher.last and launcher.last.compiled
 
-    # a tuned kernel, too, is one for OnChip, which takes its configuration; some packages have tuners of their own
-    kinds = [jit.JITFunction, autotuner.Autotuner]
-    kinds += [kind for kind in autotuner.Autotuner.__subclasses__() if "run" in vars(kind)]
+    # the configuration of a tuned kernel is chosen here; some packages have tuners of their own
+    kinds = [autotuner.Autotuner, *(kind for kind in autotuner.Autotuner.__subclasses__() if "run" in vars(kind))]
     with contextlib.ExitStack() as stack:
         for kind in kinds:
             stack.enter_context(mock.patch.object(kind, "run", run))
-        stack.enter_context(present(device, cuda))
+        stack.enter_context(launcher.active(cuda))
         yield

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from unittest import mock
 
 from ..errors import OptionError
+from ..kernels import _device
 from ..kernels._triton import LISTENERS
 from . import threads
 from .lock import LOCK
@@ -48,7 +49,9 @@ def _watched(run: Callable[..., Any]) -> Callable[..., Any]:
     def watched(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = run(self, *args, **kwargs)
         emulation: emulate | None = threads.acting()
-        if emulation is not None:
+        # what runs with the bits of a chip tells by itself
+        on_chip = hasattr(self, "device_caches") and _device.acting()
+        if emulation is not None and not on_chip:
             what = f"Triton kernel {_name(self)}"
             if re.search(r"\bdot\w*\(", _source(self)):
                 emulation.left.count(f"{what}: Triton computes its products by itself; kernels= names a GPU on which it is emulated")
@@ -92,6 +95,5 @@ def look() -> None:
     for module, kind in _LAUNCHERS:
         launcher = getattr(sys.modules.get(module), kind, None)
         run = getattr(launcher, "run", None)
-        # what :func:`bitmma.kernels.emulate` has put there tells by itself
         if run is not None and run.__module__ == module:
             WATCHED.also(lambda launcher=launcher, run=run: mock.patch.object(launcher, "run", _watched(run)))  # type: ignore[misc]
