@@ -74,6 +74,21 @@ fn a_product_is_found_through_operations_that_change_nothing() {
 }
 
 #[test]
+fn without_a_product_nothing_is_fused() {
+    // ptxas makes one addition of the two whose upper halves nobody reads
+    let folded = |sum: &str, half: &str| {
+        format!(
+            "mov.b32 {{_, %h7}}, {sum}; mov.b32 %r7, {{%h7, %h8}}; add.f16x2 %r7, {sum}, %r7; mov.b32 {{{half}, _}}, %r7;\n\
+             cvt.u32.u16 %r8, {half}; shfl.sync.bfly.b32 %r8, %r8, 2, 31, -1; cvt.u16.u32 %h7, %r8; add.f16 {half}, {half}, %h7;\n"
+        )
+    };
+    let (one, other) = (folded("%r5", "%h1"), folded("%r6", "%h2"));
+    let sums = "add.f16x2 %r11, %r1, %r2; add.f16x2 %r12, %r3, %r4; add.f16x2 %r5, %r11, %r12;\n\
+                add.f16x2 %r13, %r1, %r3; add.f16x2 %r14, %r2, %r4; add.f16x2 %r6, %r13, %r14;\n";
+    fused(&format!("{sums}{one}{other}add.f16 %h9, %h1, %h2;"), &[]);
+}
+
+#[test]
 fn constant_turns_are_unrolled_first() {
     let body = "mul.f32 %r5, %r1, %r2;\nmov.b32 %r9, %r3; mov.b32 %r6, 0;\nW: add.f32 %r9, %r5, %r9;\n\
                 add.s32 %r6, %r6, 1; setp.lt.s32 %p1, %r6, 4; @%p1 bra W;";

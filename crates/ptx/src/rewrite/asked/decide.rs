@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::super::contract::{is_product, rounds};
+use super::super::contract::{is_product, multiplies, rounds};
 use super::super::evaluate;
 use super::super::normal::Normal;
 use super::super::uses::Uses;
@@ -99,11 +99,12 @@ impl Deciding<'_> {
         let candidates = [0, 1].map(|index| is_candidate(&origins[index]));
         if candidates == [None, None] {
             let fused = self.listing.of(addition).iter().any(|at| self.multiply_add(*at));
-            // what is packed again may be a product, and the code may have the addition under another number
+            // what is packed again may be a product, if there is one, and the code may have the addition under another number
+            let multiplies = self.function.instructions.iter().any(multiplies);
             let is_packed = |origin: &Origin| {
                 origin.leaves.iter().any(|(at, _)| self.function.instructions[*at].name() == "mov")
             };
-            if self.listing.of(addition).is_empty() && origins.iter().any(is_packed) {
+            if multiplies && self.listing.of(addition).is_empty() && origins.iter().any(is_packed) {
                 return Err("nothing in the code that ptxas makes of the text is known to be this addition"
                     .to_owned());
             }
