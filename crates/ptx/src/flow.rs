@@ -21,11 +21,8 @@ fn ends(instruction: &Instruction) -> bool {
     matches!(instruction.name(), "bra" | "ret" | "exit" | "trap" | "brx")
 }
 
-fn target(instruction: &Instruction) -> Option<usize> {
-    instruction.operands.iter().find_map(|operand| match operand {
-        Operand::Label(target) => Some(*target),
-        _ => None,
-    })
+fn targets(instruction: &Instruction) -> impl Iterator<Item = usize> {
+    instruction.operands.iter().flat_map(Operand::labels)
 }
 
 impl Flow {
@@ -37,9 +34,7 @@ impl Flow {
             if ends(instruction) {
                 leads[index + 1] = true;
             }
-            if let Some(target) = target(instruction) {
-                leads[target.min(count)] = true;
-            }
+            targets(instruction).for_each(|target| leads[target.min(count)] = true);
         }
         let starts: Vec<usize> = (0..count).filter(|index| leads[*index]).collect();
         let mut block = vec![0; count + 1];
@@ -56,8 +51,8 @@ impl Flow {
                 let always = instruction.guard.is_none();
                 let mut next = vec![];
                 match instruction.name() {
-                    "bra" => next.extend(target(instruction).map(|target| block[target.min(count)])),
-                    "ret" | "exit" | "trap" | "brx" => next.push(end),
+                    "bra" | "brx" => next.extend(targets(instruction).map(|target| block[target.min(count)])),
+                    "ret" | "exit" | "trap" => next.push(end),
                     _ => {}
                 }
                 if !ends(instruction) || !always {

@@ -538,6 +538,13 @@ pub(crate) enum Op {
         reconverge: u32,
         spins: bool,
     },
+    /// To one of several targets, by a number from zero on.
+    BranchTable {
+        index: Word,
+        targets: Box<[u32]>,
+        reconverge: u32,
+        spins: bool,
+    },
     Exit,
     Trap,
     /// `arrive`: goes on at once. `aligned`: all lanes of a warp must be at this instruction. `reduce`: a result over all threads.
@@ -688,6 +695,7 @@ impl Op {
             && !matches!(
                 self,
                 Op::Branch { .. }
+                    | Op::BranchTable { .. }
                     | Op::Exit
                     | Op::Trap
                     | Op::Barrier { .. }
@@ -699,6 +707,22 @@ impl Op {
                     | Op::Bulk(_)
                     | Op::Tcgen05(_)
             )
+    }
+
+    /// Where it may branch to, where the lanes that it parts meet again, and whether it waits for others.
+    pub(crate) fn branch(&mut self) -> Option<(&[u32], &mut u32, &mut bool)> {
+        match self {
+            Op::Branch { target, reconverge, spins } => {
+                Some((std::slice::from_ref(target), reconverge, spins))
+            }
+            Op::BranchTable { targets, reconverge, spins, .. } => Some((targets, reconverge, spins)),
+            _ => None,
+        }
+    }
+
+    /// Whether it goes back in a loop that looks at what other threads may change.
+    pub(crate) fn spins(&self) -> bool {
+        matches!(self, Op::Branch { spins: true, .. } | Op::BranchTable { spins: true, .. })
     }
 
     /// Whether it looks at memory that other threads may change meanwhile.

@@ -45,7 +45,7 @@ pub(crate) fn kernel(
             None => None,
         };
         let mut op = decoder.operation(instruction)?;
-        if let Op::Branch { reconverge, .. } = &mut op {
+        if let Some((_, reconverge, _)) = op.branch() {
             *reconverge = flow.reconverge(index);
         }
         steps.push(Step { op, guard, line, settles: 0 });
@@ -56,11 +56,12 @@ pub(crate) fn kernel(
         }
     }
     for index in 0..steps.len() {
-        let Op::Branch { target, reconverge: join, .. } = steps[index].op else { continue };
-        let mut turn = steps.get(target as usize..=index).into_iter().flatten();
+        let Some((targets, join, _)) = steps[index].op.branch() else { continue };
+        let (first, join) = (targets.iter().min().map_or(index, |first| *first as usize), *join);
+        let mut turn = steps.get(first..=index).into_iter().flatten();
         let watches = turn.any(|step| step.op.watches());
         let nowhere = only_ends(&steps, join as usize);
-        if let Op::Branch { spins, reconverge, .. } = &mut steps[index].op {
+        if let Some((_, reconverge, spins)) = steps[index].op.branch() {
             *spins = watches;
             *reconverge = if nowhere { u32::MAX } else { join };
         }

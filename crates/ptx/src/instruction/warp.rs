@@ -26,7 +26,17 @@ pub(super) const ROWS: &[Row] = &[
     free("trap", |_, _, _| Ok(Op::Trap)).results(0),
     free("brkpt", |_, _, _| Ok(Op::Trap)).results(0),
     free("call", |_, form, _| Err(form.refuse("calls of functions are not"))),
-    free("brx", |_, form, _| Err(form.refuse("indirect branches are not"))),
+    free("brx", |decoder, form, at| {
+        form.flag("uni");
+        match at.operands.as_slice() {
+            [index, list @ Operand::Vector(_)] if form.flag("idx") => {
+                let targets = list.labels().into_iter().map(|target| target as u32).collect();
+                let index = decoder.word(index, at)?;
+                Ok(Op::BranchTable { index, targets, reconverge: u32::MAX, spins: false })
+            }
+            _ => Err(form.unsupported()),
+        }
+    }).results(0),
     decoded("nanosleep", &["u32"], "", |_, _| Ok(Op::Nothing)).results(0),
     decoded("setmaxnreg", &["u32"], "inc|dec sync aligned", |_, at| match at.operands.as_slice() {
         [Operand::Integer(count)] if (24..=256).contains(count) && count.is_multiple_of(8) => Ok(Op::Nothing),

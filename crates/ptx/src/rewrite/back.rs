@@ -185,11 +185,7 @@ fn insert(function: &mut Function, insertions: &[(usize, Vec<Instruction>)]) {
                 .sum::<usize>()
     };
     for instruction in &mut function.instructions {
-        for operand in &mut instruction.operands {
-            if let Operand::Label(target) = operand {
-                *target = shift(*target);
-            }
-        }
+        instruction.operands.iter_mut().for_each(|operand| operand.retarget(&shift));
     }
     for (before, all) in insertions.iter().rev() {
         function.instructions.splice(*before..*before, all.iter().cloned());

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use crate::error::Doubt;
-use crate::text::{Function, Instruction, Operand};
+use crate::text::{Function, Instruction};
 
 /// What was rewritten.
 #[derive(Clone, Debug, Default)]
@@ -75,15 +75,8 @@ pub(super) fn insert_before(function: &mut Function, mut before: HashMap<usize, 
     }
     places.push(all.len());
     for instruction in &mut all {
-        instruction.operands.iter_mut().for_each(|operand| relabel(operand, &places));
+        let place = |target: usize| places.get(target).copied().unwrap_or(target);
+        instruction.operands.iter_mut().for_each(|operand| operand.retarget(&place));
     }
     function.instructions = all;
-}
-
-fn relabel(operand: &mut Operand, places: &[usize]) {
-    match operand {
-        Operand::Label(target) => *target = places.get(*target).copied().unwrap_or(*target),
-        Operand::Vector(all) => all.iter_mut().for_each(|one| relabel(one, places)),
-        _ => {}
-    }
 }

@@ -293,9 +293,5 @@ pub(super) fn unroll(
 }
 
 fn retarget(instruction: &mut Instruction, to: impl Fn(usize) -> usize) {
-    for operand in &mut instruction.operands {
-        if let Operand::Label(target) = operand {
-            *target = to(*target);
-        }
-    }
+    instruction.operands.iter_mut().for_each(|operand| operand.retarget(&to));
 }

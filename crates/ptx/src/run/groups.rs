@@ -113,30 +113,31 @@ impl Groups {
             self.at = target;
             return;
         }
-        self.part(taken, target, reconverge);
+        self.part(&[(target, taken), (self.at + 1, self.active & !taken)], reconverge);
     }
 
-    fn part(&mut self, taken: u32, target: usize, reconverge: usize) {
-        let (rest, next) = (self.active & !taken, self.at + 1);
+    /// All lanes of the group that runs go on, some at each of several targets: at the first ones first.
+    pub(super) fn part(&mut self, parts: &[(usize, u32)], reconverge: usize) {
+        if let [(target, _)] = parts {
+            self.at = *target;
+            return;
+        }
         if reconverge != self.joins_at {
             let join = Join { at: reconverge, members: self.active, arrived: 0, parent: self.join };
             self.joins.push(join);
             (self.join, self.joins_at) = (Some(self.joins.len() - 1), reconverge);
         }
         let Some(join) = self.join else { return };
-        match (target == reconverge, next == reconverge) {
-            (true, _) => {
-                self.joins[join].arrived |= taken;
-                (self.at, self.active) = (next, rest);
+        self.active = 0;
+        for (target, lanes) in parts.iter().rev().copied() {
+            if target == reconverge {
+                self.joins[join].arrived |= lanes;
+                continue;
             }
-            (false, true) => {
-                self.joins[join].arrived |= rest;
-                (self.at, self.active) = (target, taken);
+            if self.active != 0 {
+                self.others.push(self.current());
             }
-            (false, false) => {
-                self.others.push(Group { at: next, active: rest, join: self.join });
-                (self.at, self.active) = (target, taken);
-            }
+            (self.at, self.active) = (target, lanes);
         }
     }
 

@@ -16,7 +16,7 @@ use super::undefined::{Following, Found};
 use crate::decode::decoder::FIRST_STATIC;
 use crate::error::{Error, Thread};
 use crate::lanes::LANES;
-use crate::program::{Kernel, Op};
+use crate::program::Kernel;
 
 /// A kernel with everything a launch says.
 pub struct Launch<'k> {
@@ -369,7 +369,7 @@ impl Launch<'_> {
                 offset: witness.offset,
                 found: Mutex::new(None),
             }),
-            may_spin: kernel.steps.iter().any(|step| matches!(step.op, Op::Branch { spins: true, .. })),
+            may_spin: kernel.steps.iter().any(|step| step.op.spins()),
             order: how.order,
             raced: Mutex::new(vec![]),
             sought: how.sought.map(|access| Sought { access, found: Mutex::new(None) }),

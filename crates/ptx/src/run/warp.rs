@@ -242,32 +242,27 @@ impl Warp {
             }
             match &step.op {
                 Op::Branch { target, reconverge, spins } => {
-                    let (target, reconverge) = (*target as usize, *reconverge as usize);
-                    if target <= self.groups.at {
-                        self.turns += 1;
-                        if self.turns > block.launch.limits.turns {
-                            let lane = mask.trailing_zeros() as usize;
-                            let limit = block.launch.limits.turns;
-                            let mut what =
-                                format!("the loop has made more than {limit} turns; loop_limit raises this");
-                            if let Some(waits) = self.waits_at.and_then(|at| block.objects.waits_for(at)) {
-                                what += &format!(": {waits}");
-                            }
-                            break Err(self.error(block, step.line, Fault::new(lane, what)));
-                        }
-                        if self.turns.is_multiple_of(TURNS_AT_ONCE) {
-                            self.groups.branch(mask, target, reconverge);
-                            break block.launch.look();
-                        }
-                    }
+                    let target = *target as usize;
                     let at = (self.groups.at, mask);
-                    let others_are_due = *spins && self.spin.turns(at);
-                    self.groups.branch(mask, target, reconverge);
-                    if *spins && self.groups.are_several() {
-                        self.groups.spin();
+                    self.groups.branch(mask, target, *reconverge as usize);
+                    match self.branched(at, target <= at.0, *spins, block) {
+                        Ok(false) => {}
+                        Ok(true) => break Ok(()),
+                        Err(error) => break Err(error),
                     }
-                    if others_are_due {
-                        break Ok(());
+                }
+                Op::BranchTable { index, targets, reconverge, spins } => {
+                    let parts = match self.chosen(*index, targets, mask) {
+                        Ok(parts) => parts,
+                        Err(fault) => break Err(self.error(block, step.line, fault)),
+                    };
+                    let at = (self.groups.at, mask);
+                    let goes_back = parts.iter().any(|(target, _)| *target <= at.0);
+                    self.groups.part(&parts, *reconverge as usize);
+                    match self.branched(at, goes_back, *spins, block) {
+                        Ok(false) => {}
+                        Ok(true) => break Ok(()),
+                        Err(error) => break Err(error),
                     }
                 }
                 Op::Exit => {
@@ -369,11 +364,68 @@ impl Warp {
         result
     }
 
+    /// After a branch of some lanes, which `goes_back` in the text or not: whether others are due.
+    #[inline(always)]
+    fn branched(
+        &mut self,
+        (at, mask): (usize, u32),
+        goes_back: bool,
+        spins: bool,
+        block: &Block<'_>,
+    ) -> Result<bool, Error> {
+        if goes_back {
+            self.turns += 1;
+            let limit = block.launch.limits.turns;
+            if self.turns > limit {
+                let mut what = format!("the loop has made more than {limit} turns; loop_limit raises this");
+                if let Some(waits) = self.waits_at.and_then(|at| block.objects.waits_for(at)) {
+                    what += &format!(": {waits}");
+                }
+                let line = block.launch.kernel.steps[at].line;
+                return Err(self.error(block, line, Fault::new(mask.trailing_zeros() as usize, what)));
+            }
+            if self.turns.is_multiple_of(TURNS_AT_ONCE) {
+                return block.launch.look().map(|()| true);
+            }
+        }
+        if !spins {
+            return Ok(false);
+        }
+        let others_are_due = self.spin.turns((at, mask));
+        if self.groups.are_several() {
+            self.groups.spin();
+        }
+        Ok(others_are_due)
+    }
+
+    /// The targets that lanes choose by numbers, each with its lanes; those under a guard that does not hold go on.
+    fn chosen(&self, index: Word, targets: &[u32], mask: u32) -> Result<Vec<(usize, u32)>, Fault> {
+        let mut parts: Vec<(usize, u32)> = vec![];
+        let mut add = |target: usize, lanes: u32| match parts.iter_mut().find(|part| part.0 == target) {
+            Some(part) => part.1 |= lanes,
+            None => parts.push((target, lanes)),
+        };
+        let index = self.registers.word(index);
+        for lane in each(mask) {
+            let Some(target) = targets.get(index[lane] as usize) else {
+                let (index, count) = (index[lane] as i32, targets.len());
+                let what = format!("branches to target {index} of {count}: the first is 0");
+                return Err(Fault::new(lane, what));
+            };
+            add(*target as usize, 1 << lane);
+        }
+        let rest = self.groups.active & !mask;
+        if rest != 0 {
+            add(self.groups.at + 1, rest);
+        }
+        Ok(parts)
+    }
+
     /// An instruction that leaves the order of instructions alone.
     fn execute(&mut self, op: &Op, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
         let registers = &mut self.registers;
         match op {
-            Op::Nothing | Op::Branch { .. } | Op::Exit | Op::Barrier { .. } => {}
+            Op::Nothing | Op::Branch { .. } | Op::BranchTable { .. } | Op::Exit | Op::Barrier { .. } => {}
             Op::Computed(computed) => computed.run(registers, mask),
             Op::Carry(carry) => carry.run(registers, mask),
             Op::Test { class, kind, d, a } => {

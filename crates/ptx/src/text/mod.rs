@@ -163,6 +163,26 @@ pub(crate) enum Base {
     Symbol(String),
 }
 
+impl Operand {
+    /// The instructions to go to.
+    pub(crate) fn labels(&self) -> Vec<usize> {
+        match self {
+            Operand::Label(target) => vec![*target],
+            Operand::Vector(all) => all.iter().flat_map(Operand::labels).collect(),
+            _ => vec![],
+        }
+    }
+
+    /// Goes elsewhere.
+    pub(crate) fn retarget(&mut self, to: &impl Fn(usize) -> usize) {
+        match self {
+            Operand::Label(target) => *target = to(*target),
+            Operand::Vector(all) => all.iter_mut().for_each(|operand| operand.retarget(to)),
+            _ => {}
+        }
+    }
+}
+
 impl Module {
     /// Reads a file.
     pub(crate) fn parse(text: &str) -> Result<Module, Error> {

@@ -34,6 +34,8 @@ struct Scope {
     /// `%r<10>`: how many, and their width.
     ranges: HashMap<String, (u64, Width)>,
     labels: HashMap<String, usize>,
+    /// Names of labels, by the name of their table.
+    tables: HashMap<String, Vec<String>>,
 }
 
 /// A function that is being read.
@@ -488,13 +490,23 @@ impl Parser {
                 }
                 return Ok(());
             }
-            ".branchtargets" | ".callprototype" | ".calltargets" | ".param" => {
+            ".callprototype" | ".calltargets" | ".param" => {
                 return self.skip_past(';');
             }
             _ if self.is(':') => {
                 self.at += 1;
                 let target = body.function.instructions.len();
                 let scope = body.scope;
+                if self.peek() == Some(&Kind::Word(".branchtargets".to_owned())) {
+                    self.at += 1;
+                    let mut names = vec![self.word()?];
+                    while self.take(',') {
+                        names.push(self.word()?);
+                    }
+                    self.expect(';')?;
+                    body.scopes[scope].tables.insert(word, names);
+                    return Ok(());
+                }
                 if body.scopes[scope].labels.insert(word.clone(), target).is_some() {
                     return Err(Error::syntax(line, format!("label '{word}' is declared twice")));
                 }
@@ -511,7 +523,8 @@ impl Parser {
                 );
             }
         }
-        if operands.iter().any(|operand| matches!(operand, Operand::Symbol(..))) && word.starts_with("bra") {
+        let branches = matches!(word.split('.').next(), Some("bra" | "brx"));
+        if branches && operands.iter().any(|operand| matches!(operand, Operand::Symbol(..))) {
             body.branches.push((body.function.instructions.len(), body.scope));
         }
         body.function.instructions.push(Instruction {
@@ -699,25 +712,34 @@ impl Body {
 
     /// Resolves the labels.
     fn finish(mut self) -> Result<Function, Error> {
-        for &(index, scope) in &self.branches {
-            let instruction = &mut self.function.instructions[index];
-            let line = instruction.line;
-            for operand in &mut instruction.operands {
-                let Operand::Symbol(name, _) = operand else { continue };
-                let mut scope = Some(scope);
-                let target = loop {
-                    let Some(index) = scope else {
-                        return Err(Error::syntax(line, format!("there is no label '{name}'")));
-                    };
-                    match self.scopes[index].labels.get(name) {
-                        Some(target) => break *target,
-                        None => scope = self.scopes[index].parent,
-                    }
-                };
-                *operand = Operand::Label(target);
-            }
+        for (index, scope) in std::mem::take(&mut self.branches) {
+            let line = self.function.instructions[index].line;
+            let is_indirect = self.function.instructions[index].name() == "brx";
+            let label = |name: &str| match self.visible(scope, |scope| scope.labels.get(name)) {
+                Some(target) => Ok(Operand::Label(*target)),
+                None => Err(Error::syntax(line, format!("there is no label '{name}'"))),
+            };
+            let target = |name: &str| match self.visible(scope, |scope| scope.tables.get(name)) {
+                _ if !is_indirect => label(name),
+                Some(names) => {
+                    names.iter().map(|name| label(name)).collect::<Result<_, _>>().map(Operand::Vector)
+                }
+                None => Err(Error::syntax(line, format!("there are no branch targets '{name}'"))),
+            };
+            let operands = self.function.instructions[index].operands.iter().map(|operand| match operand {
+                Operand::Symbol(name, _) => target(name),
+                operand => Ok(operand.clone()),
+            });
+            let operands = operands.collect::<Result<_, _>>()?;
+            self.function.instructions[index].operands = operands;
         }
         Ok(self.function)
+    }
+
+    /// What a scope or one around it has.
+    fn visible<T>(&self, scope: usize, has: impl Fn(&Scope) -> Option<&T>) -> Option<&T> {
+        let around = std::iter::successors(Some(scope), |scope| self.scopes[*scope].parent);
+        around.into_iter().find_map(|scope| has(&self.scopes[scope]))
     }
 }
 

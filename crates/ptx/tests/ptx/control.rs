@@ -239,3 +239,53 @@ fn a_barrier_that_nobody_completes_is_said() {
         assert!(error.contains(expected), "{body}\n  gives     {error}\n  should be {expected}");
     }
 }
+
+#[test]
+fn indirect_branches() {
+    // each lane takes the path of its number; all meet behind it
+    let four = "and.b32 %r6, %r2, 3;\nlist: .branchtargets $A, $B, $C, $D;\nmov.b32 %r7, 5;\n\
+        brx.idx %r6, list;\n$A:\nadd.s32 %r7, %r7, 1;\n$B:\nadd.s32 %r7, %r7, 10;\nbra $D;\n$C:\nmov.b32 %r7, 300;\n$D:\n\
+        setp.lt.u32 %p1, %r2, 99; vote.sync.ballot.b32 %r8, %p1, -1; setp.ne.u32 %p2, %r8, -1; @%p2 trap;\nst.global.b32 [%d3], %r7;";
+    let given = threads(64, four);
+    assert_eq!(given, [16, 15, 300, 5].repeat(16));
+    // under a guard, by the address of a table in an outer scope, and to one place by all
+    let guarded = "mov.b32 %r7, 5; mov.b32 %r6, 1; setp.lt.u32 %p1, %r2, 9;\nlist: .branchtargets $A, $B;\n{\n@%p1 brx.idx.uni %r6, list;\n}\n\
+        $A:\nadd.s32 %r7, %r7, 1;\n$B:\nst.global.b32 [%d3], %r7;";
+    assert_eq!(threads(32, guarded), [[5; 9].as_slice(), &[6; 23]].concat());
+    // a machine whose states follow one another: lanes leave it after as many turns as their number
+    let machine = "mov.b32 %r6, 0; mov.b32 %r7, 0; mov.b32 %r8, %r2;\nstates: .branchtargets $ODD, $EVEN, $END;\n\
+        $NEXT:\nsetp.eq.s32 %p1, %r8, 0; selp.b32 %r9, 2, %r6, %p1;\nbrx.idx %r9, states;\n\
+        $ODD:\nadd.s32 %r7, %r7, 1; mov.b32 %r6, 1; sub.s32 %r8, %r8, 1;\nbra $NEXT;\n\
+        $EVEN:\nadd.s32 %r7, %r7, 100; mov.b32 %r6, 0; sub.s32 %r8, %r8, 1;\nbra $NEXT;\n$END:\n\
+        setp.lt.u32 %p1, %r2, 99; vote.sync.ballot.b32 %r8, %p1, -1; setp.ne.u32 %p2, %r8, -1; @%p2 trap;\nst.global.b32 [%d3], %r7;";
+    let expected: Vec<u32> = (0..32).map(|lane: u32| lane.div_ceil(2) + lane / 2 * 100).collect();
+    assert_eq!(threads(32, machine), expected);
+    // all targets meet in the end of the kernel
+    let ends = "and.b32 %r6, %r2, 1;\nlist: .branchtargets $A, $B;\nbrx.idx %r6, list;\n$A:\nst.global.b32 [%d3], 7;\nret;\n$B:\nst.global.b32 [%d3], 8;\nret;";
+    assert_eq!(threads(32, ends), [7, 8].repeat(16));
+}
+
+#[test]
+fn indirect_branches_that_are_wrong() {
+    let error = |body: &str| Block::of(32).run(body).expect_err(body);
+    let outside = "list: .branchtargets $A, $B;\nshr.u32 %r6, %r2, 2;\nbrx.idx %r6, list;\n$A:\n$B:\nst.global.b32 [%d3], 7;";
+    let what = "line 11: branches to target 2 of 2: the first is 0 (block (0, 0, 0), thread (8, 0, 0))";
+    assert_eq!(error(outside), what);
+    let endless = "list: .branchtargets $A, $B;\nmov.b32 %r6, 0;\n$A:\nbrx.idx %r6, list;\n$B:\nst.global.b32 [%d3], 7;";
+    assert!(
+        error(endless).starts_with("line 12: the loop has made more than 1000000 turns"),
+        "{}",
+        error(endless)
+    );
+    assert_eq!(error("brx.idx %r1, list;\n$A:"), "line 9: there are no branch targets 'list'");
+    assert_eq!(
+        error("list: .branchtargets $A, $B;\nbrx.idx %r1, list;\n$A:"),
+        "line 10: there is no label '$B'"
+    );
+    let undefined = "list: .branchtargets $A, $B;\nbrx.idx %r9, list;\n$A:\n$B:\nst.global.b32 [%d3], 7;";
+    assert!(
+        error(undefined).starts_with("line 10: the branch depends on what was never written: register '%r9'"),
+        "{}",
+        error(undefined)
+    );
+}

@@ -78,7 +78,7 @@ impl Shadow {
         // lanes in which the guard is undefined merely have an undefined result otherwise
         if unknown != 0 && !step.op.only_writes_registers() {
             let what = match step.op {
-                Op::Branch { .. } => "the branch",
+                Op::Branch { .. } | Op::BranchTable { .. } => "the branch",
                 _ => "whether this instruction runs",
             };
             let lane = unknown.trailing_zeros() as usize;
@@ -167,6 +167,9 @@ impl Shadow {
                 Ok(())
             }
             Op::Tcgen05(tensor) => self.tensor(tensor, now),
+            Op::BranchTable { index, .. } => {
+                self.decides(now, "the branch", &[Place::Slot(Slot::Word(*index, 32), 32)])
+            }
             Op::Barrier { id, count, reduce, .. } => {
                 let words = [Some(*id), *count].into_iter().flatten();
                 let places: Vec<_> = words.map(|word| Place::Slot(Slot::Word(word, 32), 32)).collect();
