@@ -35,7 +35,7 @@ Examples:
 
 JSON: schema, file, target, version, entries [{entry, block, parameters [{name, type}], forms [{form, count, lines, known, \
 remark}], fused, folded, fusion, fusion_remark, doubtful [{line, form, remark}]}], entry, grid, mode, fusion, fusion_remark, \
-instructions, blocks, written.";
+instructions, blocks, printed, written.";
 
 /// Runs a compiled GPU kernel (PTX) with a GPU's bits, or shows what is known
 #[derive(Clone, Debug, clap::Args)]

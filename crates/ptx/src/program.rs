@@ -68,7 +68,8 @@ pub(crate) struct Atomic {
     pub(crate) address: Address,
     pub(crate) d: Box<[Slot]>,
     pub(crate) b: Box<[Slot]>,
-    pub(crate) c: Slot,
+    /// What a comparison exchanges.
+    pub(crate) c: Box<[Slot]>,
     /// Whether anything reads its result.
     pub(crate) observes: bool,
 }
@@ -431,6 +432,11 @@ pub(crate) enum Op {
         bits: u32,
         parts: Box<[Slot]>,
     },
+    /// What a clock shows: as many instructions as the threads of the warp have run of this block, without its lowest bits.
+    Clock {
+        d: Slot,
+        shift: u32,
+    },
     /// From an address of a window to a generic one, or back.
     Window {
         to_generic: bool,
@@ -447,6 +453,17 @@ pub(crate) enum Op {
     Load(Box<Access>),
     Store(Box<Access>),
     Atomic(Box<Atomic>),
+    /// An access of shared memory whose bytes complete at a barrier object.
+    Completing {
+        op: Box<Op>,
+        bytes: u32,
+        barrier: Address,
+    },
+    /// Zeros in shared memory.
+    Fill {
+        address: Address,
+        bytes: Slot,
+    },
     LoadMatrix {
         transposed: bool,
         address: Address,
@@ -545,6 +562,18 @@ pub(crate) enum Op {
         reconverge: u32,
         spins: bool,
     },
+    /// Prints a text with numbers.
+    Print {
+        d: Slot,
+        /// Addresses of the text and of the numbers.
+        text: Wide,
+        values: Wide,
+    },
+    /// An assertion that does not hold: addresses of its message, file and function, and the line.
+    Fail {
+        texts: [Wide; 3],
+        line: Word,
+    },
     Exit,
     Trap,
     /// `arrive`: goes on at once. `aligned`: all lanes of a warp must be at this instruction. `reduce`: a result over all threads.
@@ -599,6 +628,8 @@ pub(crate) enum Preset {
     MaskGreater,
     MaskGreaterEqual,
     DynamicShared,
+    /// All shared memory, in units of its allocation.
+    Shared,
 }
 
 /// A variable in global or constant memory.
@@ -696,6 +727,8 @@ impl Op {
                 self,
                 Op::Branch { .. }
                     | Op::BranchTable { .. }
+                    | Op::Print { .. }
+                    | Op::Fail { .. }
                     | Op::Exit
                     | Op::Trap
                     | Op::Barrier { .. }
@@ -703,6 +736,8 @@ impl Op {
                     | Op::Store(_)
                     | Op::Atomic(_)
                     | Op::CopyAsync { .. }
+                    | Op::Completing { .. }
+                    | Op::Fill { .. }
                     | Op::Object(_)
                     | Op::Bulk(_)
                     | Op::Tcgen05(_)

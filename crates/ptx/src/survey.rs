@@ -9,7 +9,7 @@ use crate::decode::architecture;
 use crate::decode::decoder::Decoder;
 use crate::error::Error;
 use crate::program::{Op, Region};
-use crate::text::{Function as Entry, Module};
+use crate::text::{Function as Entry, Module, inlined};
 
 /// How the result of a form is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,27 +75,33 @@ pub struct Survey {
 pub(crate) fn survey(module: &Module, entry: &Entry, target: Option<&str>) -> Result<Survey, Error> {
     let target = target.unwrap_or(&module.target);
     let architecture = architecture(target)?;
-    let mut decoder = Decoder::new(module, entry, architecture)?;
-    let calls = entry.instructions.iter().any(|instruction| instruction.name() == "call");
+    // where a call is refused, so is what is passed by it
+    let (function, refused) = match inlined(module, entry) {
+        Ok(function) => (function, None),
+        Err(Error::Unsupported { why, .. }) => (entry.clone(), Some(why)),
+        Err(other) => return Err(other),
+    };
+    let mut decoder = Decoder::new(module, &function, architecture)?;
     let mut forms: BTreeMap<&str, FormUse> = BTreeMap::new();
-    for instruction in &entry.instructions {
-        let standing = match decoder.operation(instruction) {
-            Ok(op) => standing(&op, architecture, &instruction.form),
-            Err(_) if calls && instruction.has("param") => {
-                Standing::Refused("parameters of calls are not".to_owned())
+    for instruction in &function.instructions {
+        let standing = match (decoder.operation(instruction), &refused) {
+            (_, Some(why)) if instruction.name() == "call" || instruction.is_passing() => {
+                Standing::Refused(why.clone())
             }
-            Err(Error::Unsupported { why, .. }) => Standing::Refused(why),
-            Err(error) => match error {
-                Error::Engine { error, .. } => Standing::Refused(error.to_string()),
-                other => return Err(other),
-            },
+            (Ok(op), _) => standing(&op, architecture, &instruction.form),
+            (Err(Error::Unsupported { why, .. }), _) => Standing::Refused(why),
+            (Err(Error::Engine { error, .. }), _) => Standing::Refused(error.to_string()),
+            (Err(other), _) => return Err(other),
         };
-        let known = forms.entry(&instruction.form).or_insert_with(|| FormUse {
-            form: instruction.form.clone(),
+        let known = forms.entry(instruction.written()).or_insert_with(|| FormUse {
+            form: instruction.written().to_owned(),
             lines: vec![],
             standing: standing.clone(),
         });
-        known.lines.push(instruction.line);
+        // a function may be called from several places
+        if !known.lines.contains(&instruction.line) {
+            known.lines.push(instruction.line);
+        }
         if matches!(standing, Standing::Refused(_)) {
             known.standing = standing;
         }

@@ -241,7 +241,7 @@ impl PtxKernel {
 
 /// What was recorded, as columns; products as rows.
 fn traced(py: Python<'_>, report: Report) -> PyResult<Bound<'_, PyDict>> {
-    let Report { records, products, writer, is_cut, .. } = report;
+    let Report { records, products, writer, is_cut, printed, .. } = report;
     let mut names: Vec<String> = vec![];
     let mut known: HashMap<String, u32> = HashMap::new();
     let register = records
@@ -276,5 +276,6 @@ fn traced(py: Python<'_>, report: Report) -> PyResult<Bound<'_, PyDict>> {
         products: products,
         writer: writer.map(|(line, thread)| (line, place(thread))),
         is_cut: is_cut,
+        printed: printed,
     ))
 }

@@ -95,11 +95,13 @@ pub(super) fn run(run: &Run) -> Result<(), Failure> {
             fusion_remark: fusion.remark(),
             instructions: report.instructions,
             blocks: report.blocks,
+            printed: report.printed,
             written: written,
         });
     }
     let blocks = output::counted(report.blocks, "block");
-    let mut text = format!("{}: {blocks}, {} instructions of threads\n", kernel.name(), report.instructions);
+    let mut text = report.printed;
+    text += format!("{}: {blocks}, {} instructions of threads\n", kernel.name(), report.instructions);
     text += &format!("fusion: {fusion}\n");
     for path in written {
         text += &format!("{path} is written\n");

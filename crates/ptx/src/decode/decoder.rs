@@ -11,7 +11,7 @@ use crate::program::{
     Wide, Word,
 };
 use crate::run::{Place, Traced};
-use crate::text::{Base, Function, Instruction, Module, Operand, Space, Variable, Width};
+use crate::text::{Base, Function, Instruction, Module, Operand, Space, UPPER_HALF, Variable, Width};
 
 /// Variable v in global or constant memory is at (FIRST_STATIC + v) << REGION_BITS, argument a at (1 + a) << REGION_BITS.
 pub(crate) const REGION_BITS: u32 = 36;
@@ -247,8 +247,19 @@ impl<'d> Decoder<'d> {
             "lanemask_gt" => Some(Preset::MaskGreater),
             "lanemask_ge" => Some(Preset::MaskGreaterEqual),
             "dynamic_smem_size" => Some(Preset::DynamicShared),
+            "total_smem_size" => Some(Preset::Shared),
+            // one multiprocessor runs the grid, and its counters stay zero
+            "nsmid" => Some(Preset::Word(1)),
+            "smid" | "gridid" => Some(Preset::Word(0)),
+            _ if stem.starts_with("envreg") || stem.starts_with("pm") && !stem.ends_with("_64") => {
+                Some(Preset::Word(0))
+            }
             _ => None,
         };
+        if !matches!(instruction.name(), "mov" | "cvt") {
+            let why = "a special register is read by mov and cvt alone";
+            return Err(Error::unsupported(instruction.line, &instruction.form, why));
+        }
         let Some(preset) = preset else {
             let why = "its value is not determined by the launch";
             return Err(Error::unsupported(instruction.line, &format!("%{name}"), why));
@@ -348,6 +359,22 @@ impl<'d> Decoder<'d> {
             },
             Operand::Sink => Ok(Slot::Sink),
             _ => self.typed(operand, kind, at),
+        }
+    }
+
+    /// The halves of a register of 128 bits.
+    pub(crate) fn halves(&mut self, operand: &Operand, at: &Instruction) -> Result<[Slot; 2], Error> {
+        let is_pair = |low: &Operand, high: &Operand| match (low, high) {
+            (Operand::Register(low), Operand::Register(high)) => {
+                *high == low + 1 && self.function.registers[*high as usize].name.ends_with(UPPER_HALF)
+            }
+            _ => false,
+        };
+        match operand {
+            Operand::Pair(low, high) if is_pair(low, high) => {
+                Ok([self.any(low, Type::B64, at)?, self.any(high, Type::B64, at)?])
+            }
+            _ => Err(self.wrong(operand, "a register of 128 bits", at)),
         }
     }
 

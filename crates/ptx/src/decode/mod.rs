@@ -13,7 +13,7 @@ use crate::flow::{Flow, effects};
 use crate::guess::first_guesses;
 use crate::program::{Condition, Effects, Kernel, Op, Order, Step};
 use crate::rewrite::{self, Compiler};
-use crate::text::{Function, Instruction, Module, Operand};
+use crate::text::{Function, Instruction, Module, Operand, inlined};
 use decoder::Decoder;
 
 /// One entry, for the architecture of the text or another one.
@@ -25,12 +25,8 @@ pub(crate) fn kernel(
 ) -> Result<Kernel, Error> {
     let target = target.unwrap_or(&module.target);
     let architecture = architecture(target)?;
-    let forms = count(entry);
-    // a call is refused before its parameters, which have no place
-    if let Some(call) = entry.instructions.iter().find(|instruction| instruction.name() == "call") {
-        Decoder::new(module, entry, architecture)?.operation(call)?;
-    }
-    let mut function = entry.clone();
+    let mut function = inlined(module, entry)?;
+    let forms = count(&function);
     let rewritten = rewrite::apply(module, &mut function, target, compiler)?;
     let flow = Flow::of(&function.instructions);
     let mut decoder = Decoder::new(module, &function, architecture)?;
@@ -121,7 +117,7 @@ pub(crate) fn architecture(target: &str) -> Result<Architecture, Error> {
 fn count(function: &Function) -> Vec<(String, u32)> {
     let mut forms = BTreeMap::new();
     for instruction in &function.instructions {
-        *forms.entry(instruction.form.clone()).or_insert(0) += 1;
+        *forms.entry(instruction.written().to_owned()).or_insert(0) += 1;
     }
     forms.into_iter().collect()
 }

@@ -3,15 +3,19 @@
 
 use super::row::{Row, Since, free};
 use crate::decode::decoder::Decoder;
-use crate::decode::form::Form;
+use crate::decode::form::{Form, operands};
 use crate::error::Error;
-use crate::program::{Action, Address, AtomicOp, Bulk, Field, Object, Op, Phase, Slot, Type, Word};
+use crate::program::{
+    Access, Action, Address, Atomic, AtomicOp, Bulk, Compare, Comparison, Field, Object, Op, Order, Phase,
+    Region, Slot, Type, Word,
+};
 use crate::text::{Instruction, Operand};
 
 pub(super) const ROWS: &[Row] = &[
     free("mbarrier", |decoder, form, at| decoder.object(form, at)),
     free("tensormap", |decoder, form, at| decoder.tensor_map(form, at)).results(0).since(Since::Hopper),
-    free("clusterlaunchcontrol", |_, form, _| Err(form.refuse("blocks are not cancelled"))),
+    free("clusterlaunchcontrol", |decoder, form, at| decoder.cancel(form, at)).since(Since::Blackwell),
+    free("multimem", |_, form, _| Err(form.refuse("memory of several GPUs is not"))),
 ];
 
 impl Decoder<'_> {
@@ -71,6 +75,128 @@ impl Decoder<'_> {
             _ => return Err(form.unsupported()),
         };
         Ok(Op::Object(Box::new(Object { address: self.address(address, at)?, action })))
+    }
+
+    /// `clusterlaunchcontrol`: no block is cancelled, so a request is answered by zeros.
+    fn cancel(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
+        form.flag("b128");
+        if form.flag("try_cancel") {
+            let words = ["async", "mbarrier::complete_tx::bytes"];
+            let has_all = words.into_iter().all(|word| form.flag(word));
+            form.drop_if(|word| matches!(word, "shared::cta" | "multicast::cluster::all"));
+            let ([address, barrier], true) = (operands(at)?, has_all) else { return Err(form.unsupported()) };
+            let zero = Slot::Wide(self.wide_constant(0));
+            let (address, barrier) = (self.address(address, at)?, self.address(barrier, at)?);
+            let elements = Box::new([zero; 2]);
+            let access =
+                Access { region: Region::Shared, bytes: 8, signed: false, order: None, address, elements };
+            return Ok(Op::Completing { op: Op::Store(access.into()).into(), bytes: 16, barrier });
+        }
+        let [d, a] = operands(at)?;
+        let a = self.halves(a, at)?;
+        if !form.flag("query_cancel") {
+            return Err(form.unsupported());
+        }
+        if form.flag("is_canceled") && form.need_kind()? == Type::Pred {
+            let b = Slot::Wide(self.wide_constant(0));
+            let (comparison, kind) = (Comparison::NotEqual, Type::U64);
+            let compare = Compare { comparison, kind, flush: false, a: a[0], b, combine: None };
+            return Ok(Op::Compare { compare: compare.into(), d: self.predicate(d, at)?, q: None });
+        }
+        // where no block was cancelled, the manual leaves the results open
+        let (all, one) = (
+            form.flag("get_first_ctaid"),
+            ["x", "y", "z"].into_iter().any(|axis| form.flag(&format!("get_first_ctaid::{axis}"))),
+        );
+        let d = self.list(d, Type::B32, at)?;
+        if form.need_kind()? != Type::B32 || !(all && form.flag("v4") && d.len() == 4 || one && d.len() == 1)
+        {
+            return Err(form.unsupported());
+        }
+        Ok(Op::Unpack { a: a[0], bits: 16, parts: d })
+    }
+
+    /// `st.async`, `red.async`: a store, or an operation, whose bytes complete at an object.
+    pub(super) fn completing(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
+        self.needs_hopper(true, form)?;
+        if !form.flag("mbarrier::complete_tx::bytes") {
+            return Err(form.refuse("without a barrier object it is not"));
+        }
+        let [address, value, barrier] = operands(at)?;
+        let is_near = form.flag("shared::cluster");
+        let elements = form.one_of(&[("v2", 2), ("v4", 4)]).unwrap_or(1);
+        let ops = [
+            ("add", AtomicOp::Add),
+            ("min", AtomicOp::Minimum),
+            ("max", AtomicOp::Maximum),
+            ("inc", AtomicOp::Increment),
+            ("dec", AtomicOp::Decrement),
+            ("and", AtomicOp::And),
+            ("or", AtomicOp::Or),
+            ("xor", AtomicOp::Xor),
+        ];
+        let op = form.one_of(&ops);
+        let kind = form.need_kind()?;
+        let region = if is_near { Region::Shared } else { Region::Generic };
+        let bytes = (kind.bits() / 8) as u8;
+        let size = u32::from(bytes) * elements;
+        let has_order = [form.flag("relaxed"), form.flag("cluster")] == [true; 2];
+        let is_known = match op {
+            None => bytes >= 4 && size <= 16 && !has_order,
+            Some(AtomicOp::Add) => matches!(kind, Type::U32 | Type::S32 | Type::U64) && has_order,
+            Some(AtomicOp::Minimum | AtomicOp::Maximum) => matches!(kind, Type::U32 | Type::S32) && has_order,
+            Some(AtomicOp::Increment | AtomicOp::Decrement) => kind == Type::U32 && has_order,
+            Some(_) => kind == Type::B32 && has_order,
+        };
+        form.drop_if(|word| op.is_none() && word == "weak");
+        let list = self.list(value, kind, at)?;
+        if !is_known || (form.name == "red") != op.is_some() || list.len() != elements as usize {
+            return Err(form.unsupported());
+        }
+        let (address, barrier) = (self.address(address, at)?, self.address(barrier, at)?);
+        let op = match op {
+            None => Op::Store(
+                Access { region, bytes, signed: false, order: None, address, elements: list }.into(),
+            ),
+            Some(op) => {
+                let nothing: Box<[Slot]> = Box::new([]);
+                let (d, c, order) = (nothing.clone(), nothing, Order::default());
+                let atomic = Atomic {
+                    region,
+                    op,
+                    kind,
+                    no_flush: false,
+                    order,
+                    address,
+                    d,
+                    b: list,
+                    c,
+                    observes: false,
+                };
+                Op::Atomic(atomic.into())
+            }
+        };
+        Ok(Op::Completing { op: op.into(), bytes: size, barrier })
+    }
+
+    /// `st.bulk`: zeros in shared memory.
+    pub(super) fn fill(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
+        if let Some(why) = Since::Blackwell.missing(self.architecture) {
+            return Err(form.refuse(why));
+        }
+        form.drop_if(|word| matches!(word, "weak" | "shared::cta"));
+        match operands(at)? {
+            [address, bytes, Operand::Integer(0)] => {
+                if let Operand::Integer(bytes) = bytes
+                    && !bytes.is_multiple_of(8)
+                {
+                    return Err(form.refuse(&format!("it stores a multiple of 8 bytes, not {bytes}")));
+                }
+                let bytes = self.any(bytes, Type::B64, at)?;
+                Ok(Op::Fill { address: self.address(address, at)?, bytes })
+            }
+            _ => Err(form.refuse("it stores zeros alone")),
+        }
     }
 
     /// An error where the target is older than what is new.

@@ -23,6 +23,7 @@ const INTEGERS: &str = "u8 u16 u32 u64 s8 s16 s32 s64";
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
     decoded("mov", &["pred b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64"], "", moved).pure(),
+    decoded("mov", &["b128"], "", moved_halves).pure(),
     decoded("cvta", &["u64"], "to? global|shared|shared::cta|shared::cluster|local|const|param|param::entry", window).pure(),
     decoded("cvt", &[INTEGERS, INTEGERS], "sat?", conversion).pure(),
     decoded("cvt", &[INTEGERS, "f16 f64"], "rni|rzi|rmi|rpi sat?", conversion).pure(),
@@ -111,19 +112,48 @@ fn moved(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
             let parts = fitting(decoder.list(d, part_kind(bits), at)?, bits, at)?;
             Ok(Op::Unpack { a: decoder.typed(a, kind, at)?, bits, parts })
         }
-        (d, Operand::Special(_)) if kind.bits() == 64 => {
-            // a special register of 32 bits, widened
-            let a = Slot::Word(decoder.word(a, at)?, 32);
-            Ok(Op::Convert(Box::new(Convert {
-                a,
-                ..Convert::plain(Type::U64, Type::U32, decoder.typed(d, kind, at)?)
-            })))
+        (d, Operand::Special(name)) if let Some((bits, shift)) = clock(name) => match kind.bits() == bits {
+            true => Ok(Op::Clock { d: decoder.typed(d, kind, at)?, shift }),
+            false => Err(Error::syntax(at.line, format!("'%{name}' has {bits} bits"))),
+        },
+        (d, Operand::Special(name)) if kind.bits() == 64 => {
+            let is_zero = matches!(name.as_str(), "gridid" | "current_graph_exec") || name.ends_with("_64");
+            let zero = Slot::Wide(decoder.wide_constant(0));
+            let d = decoder.typed(d, kind, at)?;
+            let copied = is_zero.then(|| copied(d, zero)).flatten();
+            copied.ok_or_else(|| Error::syntax(at.line, format!("'%{name}' does not have 64 bits")))
         }
         _ => {
             let (d, a) = (decoder.typed(d, kind, at)?, decoder.typed(a, kind, at)?);
             copied(d, a).ok_or_else(|| Error::unsupported(at.line, &at.form, ""))
         }
     }
+}
+
+/// The bits of a clock, and how many lower ones it leaves out.
+fn clock(name: &str) -> Option<(u32, u32)> {
+    match name {
+        "clock" | "globaltimer_lo" => Some((32, 0)),
+        "clock_hi" | "globaltimer_hi" => Some((32, 32)),
+        "clock64" | "globaltimer" => Some((64, 0)),
+        _ => None,
+    }
+}
+
+/// A register of 128 bits, or its halves.
+fn moved_halves(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
+    let [d, a] = operands(at)?;
+    if matches!((d, a), (Operand::Vector(_), Operand::Vector(_))) {
+        return Err(Error::unsupported(at.line, &at.form, ""));
+    }
+    let mut halves = |operand: &Operand| match operand {
+        Operand::Vector(list) if list.len() == 2 => {
+            Ok([decoder.any(&list[0], Type::B64, at)?, decoder.any(&list[1], Type::B64, at)?])
+        }
+        Operand::Vector(_) => Err(Error::unsupported(at.line, &at.form, "only two halves of 64 bits are")),
+        _ => decoder.halves(operand, at),
+    };
+    Ok(Op::Copy { d: halves(d)?, a: halves(a)? })
 }
 
 /// The parts of a register, each of so many bits.

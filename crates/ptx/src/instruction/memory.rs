@@ -14,9 +14,16 @@ use crate::text::{Base, Instruction, Operand, Space};
 pub(super) const ROWS: &[Row] = &[
     free("ld", |decoder, form, at| decoder.access(form, at)),
     free("ldu", |decoder, form, at| decoder.access(form, at)),
-    free("st", |decoder, form, at| decoder.access(form, at)).results(0),
+    free("st", |decoder, form, at| match () {
+        () if form.flag("async") => decoder.completing(form, at),
+        () if form.flag("bulk") => decoder.fill(form, at),
+        () => decoder.access(form, at),
+    }).results(0),
     free("atom", |decoder, form, at| decoder.atomic(form, at)),
-    free("red", |decoder, form, at| decoder.atomic(form, at)).results(0),
+    free("red", |decoder, form, at| match form.flag("async") {
+        true => decoder.completing(form, at),
+        false => decoder.atomic(form, at),
+    }).results(0),
     free("cp", |decoder, form, at| decoder.copy(form, at)).results(0),
     free("ldmatrix", |decoder, form, at| decoder.matrix_access(form, at)),
     free("stmatrix", |decoder, form, at| decoder.matrix_access(form, at)).results(0).since(Since::Hopper),
@@ -69,13 +76,18 @@ impl Decoder<'_> {
         }
         let (address, data) = if store { (0, 1) } else { (1, 0) };
         let region = self.region(form, &at.operands[address]);
-        let elements = form.one_of(&[("v2", 2), ("v4", 4), ("v8", 8)]).unwrap_or(1);
-        let kind = form.need_kind()?;
+        let wide = form.flag("b128");
+        let elements =
+            form.one_of(&[("v2", 2), ("v4", 4), ("v8", 8)]).unwrap_or(1) * if wide { 2 } else { 1 };
+        let kind = if wide { Type::B64 } else { form.need_kind()? };
         let bytes = (kind.bits() / 8) as u8;
-        if kind == Type::Pred || bytes == 0 {
+        if kind == Type::Pred || bytes == 0 || wide && elements > 2 {
             return Err(form.unsupported());
         }
-        let list = self.list(&at.operands[data], kind, at)?;
+        let list = match wide {
+            true => Box::new(self.halves(&at.operands[data], at)?),
+            false => self.list(&at.operands[data], kind, at)?,
+        };
         if list.len() != elements {
             let given = list.len();
             return Err(Error::syntax(
@@ -135,9 +147,14 @@ impl Decoder<'_> {
         };
         let region = self.region(form, address);
         let elements = form.one_of(&[("v2", 2), ("v4", 4), ("v8", 8)]).unwrap_or(1);
-        let kind = form.need_kind()?;
+        let wide = form.flag("b128");
+        if wide && OLDER.contains(&architecture) {
+            return Err(form.refuse("it needs sm_90 or later"));
+        }
+        let kind = if wide { Type::B64 } else { form.need_kind()? };
         let float = kind.float().is_some();
         let known = match op {
+            _ if wide => elements == 1 && matches!(op, AtomicOp::Exchange | AtomicOp::CompareExchange),
             AtomicOp::Add => !matches!(kind.bits(), 8) && (float || kind.bits() >= 32),
             AtomicOp::Exchange | AtomicOp::CompareExchange => kind.bits() >= 16 && !float,
             AtomicOp::Increment | AtomicOp::Decrement => kind == Type::U32,
@@ -149,15 +166,19 @@ impl Decoder<'_> {
         if !known || kind == Type::F32x2 || (elements > 1 && !float) {
             return Err(form.unsupported());
         }
-        let d = match d {
-            Some(d) => self.list(d, kind, at)?,
-            None => Box::new([]),
+        let elements = if wide { 2 } else { elements };
+        let mut list = |operand: &Operand| match (wide, operand) {
+            (true, Operand::Sink) => Ok(Box::new([Slot::Sink; 2]) as Box<[Slot]>),
+            (true, _) => Ok(Box::new(self.halves(operand, at)?) as Box<[Slot]>),
+            (false, _) => self.list(operand, kind, at),
         };
-        let b = self.list(b, kind, at)?;
+        let nothing: Box<[Slot]> = Box::new([]);
+        let d = d.map_or(Ok(nothing.clone()), &mut list)?;
+        let b = list(b)?;
+        let c = c.map_or(Ok(nothing), &mut list)?;
         if b.len() != elements || (!d.is_empty() && d.len() != elements && !matches!(*d, [Slot::Sink])) {
             return Err(Error::syntax(at.line, format!("'{}' takes {elements} registers", at.form)));
         }
-        let c = c.map_or(Ok(Slot::Sink), |c| self.any(c, kind, at))?;
         let address = self.address(address, at)?;
         self.ordered |= matches!(region, Region::Global | Region::Generic);
         Ok(Op::Atomic(Box::new(Atomic {

@@ -25,7 +25,26 @@ pub(super) const ROWS: &[Row] = &[
     free("exit", exit).results(0),
     free("trap", |_, _, _| Ok(Op::Trap)).results(0),
     free("brkpt", |_, _, _| Ok(Op::Trap)).results(0),
-    free("call", |_, form, _| Err(form.refuse("calls of functions are not"))),
+    free("call", |decoder, form, at| {
+        form.flag("uni");
+        match at.operands.as_slice() {
+            [Operand::Vector(d), Operand::Symbol(name, 0), Operand::Vector(given)] => match (name.as_str(), d.as_slice(), given.as_slice()) {
+                ("vprintf", [d], [text, values]) => {
+                    let (text, values) = (decoder.wide(text, at)?, decoder.wide(values, at)?);
+                    Ok(Op::Print { d: decoder.any(d, Type::B32, at)?, text, values })
+                }
+                _ => Err(form.unsupported()),
+            },
+            [Operand::Symbol(name, 0), Operand::Vector(given)] => match (name.as_str(), given.as_slice()) {
+                ("__assertfail", [message, file, line, function, _]) => {
+                    let texts = [decoder.wide(message, at)?, decoder.wide(file, at)?, decoder.wide(function, at)?];
+                    Ok(Op::Fail { texts, line: decoder.word(line, at)? })
+                }
+                _ => Err(form.unsupported()),
+            },
+            _ => Err(form.unsupported()),
+        }
+    }),
     free("brx", |decoder, form, at| {
         form.flag("uni");
         match at.operands.as_slice() {

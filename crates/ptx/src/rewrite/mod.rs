@@ -83,15 +83,45 @@ pub(crate) fn apply(
             rewrites.fusion = Fusion::Off;
             return Ok(rewrites);
         }
-        Compiler::Predicted(why) => predict::predict(function, target, why.clone(), &mut rewrites),
+        Compiler::Predicted(why) => predicted(function, target, why.clone(), &mut rewrites),
         Compiler::Asked(tools) | Compiler::AskedIfPossible(tools) => {
             match asked::apply(module, function, target, tools, &mut rewrites) {
                 Ok(by) => Fusion::Asked(by),
                 Err(why) if matches!(compiler, Compiler::Asked(_)) => return Err(Error::NotAsked(why)),
-                Err(why) => predict::predict(function, target, Some(why), &mut rewrites),
+                Err(why) => predicted(function, target, Some(why), &mut rewrites),
             }
         }
     };
     scaled::apply(function);
     Ok(rewrites)
+}
+
+/// By the rule; `why` ptxas was not asked.
+fn predicted(
+    function: &mut Function,
+    target: &str,
+    why: Option<String>,
+    rewrites: &mut Rewrites,
+) -> Fusion {
+    let calls = (!function.inlined.is_empty()).then(|| function.clone());
+    predict::predict(function, target.starts_with("sm_8"), rewrites);
+    calls.iter().for_each(|text| doubt_calls(text, rewrites));
+    Fusion::Predicted(why)
+}
+
+/// Doubts what is fused across the call of a device function: ptxas compiles one apart, and at times moves a product into it.
+fn doubt_calls(function: &Function, rewrites: &mut Rewrites) {
+    let of = |line: u32| function.inlined.iter().find(|(first, last)| (*first..=*last).contains(&line));
+    for (product, addition) in &rewrites.fused {
+        let (home, other) = (of(*product), of(*addition));
+        // in one function the product comes first, unless it is of another call
+        if home != other || home.is_some() && addition < product {
+            let why = format!(
+                "whether ptxas fuses its result with the addition of line {addition}, across a call, is not known"
+            );
+            let form = function.instructions.iter().find(|one| one.line == *product);
+            let form = form.map_or_else(String::new, |one| one.written().to_owned());
+            rewrites.doubts.push(Doubt { line: *product, form, why });
+        }
+    }
 }

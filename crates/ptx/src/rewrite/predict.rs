@@ -4,25 +4,20 @@ use super::back::rewrite;
 use super::contract::{Decisions, contract, multiplies};
 use super::evaluate::is_approximate;
 use super::normal::Normal;
-use super::{Fusion, Rewrites, too_large};
+use super::{Rewrites, too_large};
 use crate::text::Function;
 
-/// Rewrites a function as ptxas is expected to; `why` it was not asked.
-pub(super) fn predict(
-    function: &mut Function,
-    target: &str,
-    why: Option<String>,
-    rewrites: &mut Rewrites,
-) -> Fusion {
+/// Rewrites a function as ptxas is expected to.
+pub(super) fn predict(function: &mut Function, sm_8x: bool, rewrites: &mut Rewrites) {
     let all = &function.instructions;
     let product = all.iter().find(|instruction| multiplies(instruction));
     let approximate = all.iter().find(|instruction| is_approximate(instruction));
     if product.is_none() && approximate.is_none() {
-        return Fusion::Predicted(why);
+        return;
     }
     match Normal::of(function) {
         Some(normal) => {
-            let decisions = contract(&normal, target.starts_with("sm_8"));
+            let decisions = contract(&normal, sm_8x);
             rewrite(function, &normal, &decisions, rewrites);
         }
         None => {
@@ -33,7 +28,6 @@ pub(super) fn predict(
             rewrites.doubts.extend(doubts.into_iter().flatten());
         }
     }
-    Fusion::Predicted(why)
 }
 
 /// The same of a text that is compiled without fusion: only constants are folded.

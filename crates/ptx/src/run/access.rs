@@ -287,16 +287,42 @@ impl Warp {
 
     /// Lane by lane, from the lowest on.
     pub(super) fn atomic(&mut self, atomic: &Atomic, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
-        let Atomic { region, op, kind, no_flush, order, address, ref d, ref b, c, observes } = *atomic;
+        let Atomic { region, op, kind, no_flush, order, address, ref d, ref b, ref c, observes } = *atomic;
         let addresses = self.registers.addresses(address);
         let bytes = (kind.bits() / 8) as u8;
         for lane in each(mask) {
             let fault = |what: String| Fault::new(lane, what);
             let (space, at) = resolve(region, addresses[lane]);
             let size = u64::from(bytes) * b.len() as u64;
+            // of several elements all are exchanged or none is
+            let (mut op, mut given) = (op, &**b);
+            if op == AtomicOp::CompareExchange && b.len() > 1 {
+                let mut old = |index: usize| {
+                    let at = at + index as u64 * u64::from(bytes);
+                    match space {
+                        Region::Shared => {
+                            let at = block.shared.checked(at, bytes.into(), "changes")?;
+                            Ok(block.shared.get(at, bytes))
+                        }
+                        _ => {
+                            let (memory, at) = block.launch.global.checked(at, bytes.into(), "changes")?;
+                            Ok(memory.load(at, bytes))
+                        }
+                    }
+                };
+                let mut is_same = true;
+                for (index, b) in b.iter().enumerate() {
+                    is_same &= old(index).map_err(fault)? == self.registers.any_lane(*b, lane);
+                }
+                (op, given) = if is_same {
+                    (AtomicOp::Exchange, &**c)
+                } else {
+                    (AtomicOp::Or, [Slot::Sink; 2].as_slice())
+                };
+            }
             for index in 0..b.len() {
-                let operand = self.registers.any_lane(b[index], lane);
-                let other = self.registers.any_lane(c, lane);
+                let operand = self.registers.any_lane(given[index], lane);
+                let other = c.get(index).map_or(0, |c| self.registers.any_lane(*c, lane));
                 let step = index as u64 * u64::from(bytes);
                 let apply =
                     |old: u64| update(op, kind, no_flush, space == Region::Shared, old, operand, other);

@@ -51,6 +51,8 @@ pub struct Report {
     pub writer: Option<(u32, Thread)>,
     /// Whether there was more to record than is kept.
     pub is_cut: bool,
+    /// What the kernel printed, by blocks: at most a megabyte.
+    pub printed: String,
 }
 
 /// Threads of a block, and its dimensions, as CUDA bounds them.
@@ -372,6 +374,7 @@ impl Launch<'_> {
             may_spin: kernel.steps.iter().any(|step| step.op.spins()),
             order: how.order,
             raced: Mutex::new(vec![]),
+            printed: Mutex::default(),
             sought: how.sought.map(|access| Sought { access, found: Mutex::new(None) }),
         };
         let cores = match self.limits.threads {
@@ -445,6 +448,7 @@ impl Launch<'_> {
             of.found = found.found.lock().ok().and_then(|found| *found);
         }
         let mut report = Report { instructions: executed.into_inner(), blocks, ..Report::default() };
+        report.printed = running.printed.into_inner().unwrap_or_default().text();
         if let Some(recorder) = running.recorder {
             (report.records, report.products, report.is_cut) = recorder.finish();
         }

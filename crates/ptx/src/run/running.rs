@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::fault::Where;
 use super::global::{Global, Region};
+use super::printed::Printed;
 use super::trace::Recorder;
 use super::undefined::Following;
 use crate::error::{Error, Thread};
@@ -58,6 +59,7 @@ pub(crate) struct Running<'l> {
     pub(super) raced: Mutex<Vec<(Thread, Where)>>,
     /// The earlier access of a race, where that is looked for.
     pub(super) sought: Option<Sought>,
+    pub(super) printed: Mutex<Printed>,
     /// Where undefined data is followed.
     pub(super) undefined: Option<Following<'l>>,
 }

@@ -30,6 +30,7 @@ impl Warp {
                 let bytes = u64::from(*bytes);
                 vec![(Region::Shared, of(*to), bytes, true), (Region::Global, of(*from), bytes, false)]
             }
+            Op::Completing { op, .. } => self.reached(op),
             _ => vec![],
         }
     }

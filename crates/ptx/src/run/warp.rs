@@ -57,6 +57,8 @@ pub(crate) struct Warp {
     pub(super) steps: u64,
     /// Instructions of threads so far.
     pub(crate) executed: u64,
+    /// The same when the block started.
+    started: u64,
     /// Whether a thread read its own memory where it had written nothing.
     pub(crate) unwritten: bool,
     pub(super) spin: Spin,
@@ -103,6 +105,7 @@ impl Warp {
             turns: 0,
             steps: 0,
             executed: 0,
+            started: 0,
             unwritten: false,
             spin: Spin::default(),
             has_let_others: false,
@@ -139,7 +142,7 @@ impl Warp {
         self.groups.start(self.lanes);
         let following = block.launch.undefined.as_ref();
         self.shadow = following.map(|following| Box::new(Shadow::start(block.launch, following)));
-        (self.state, self.turns, self.steps) = (State::Ready, 0, 0);
+        (self.state, self.turns, self.steps, self.started) = (State::Ready, 0, 0, self.executed);
         self.spin = Spin::default();
         self.has_let_others = false;
     }
@@ -170,6 +173,7 @@ impl Warp {
             Preset::MaskGreater => lanes(&|lane| !(u32::MAX >> (31 - lane))),
             Preset::MaskGreaterEqual => lanes(&|lane| u32::MAX << lane),
             Preset::DynamicShared => [launch.dynamic_shared as u32; LANES],
+            Preset::Shared => [launch.shared_bytes.next_multiple_of(128) as u32; LANES],
         }
     }
 
@@ -264,6 +268,14 @@ impl Warp {
                         Ok(true) => break Ok(()),
                         Err(error) => break Err(error),
                     }
+                }
+                Op::Clock { d, shift } => {
+                    let now = (self.executed + executed - self.started) >> shift;
+                    self.registers.set_any(*d, mask, &[now; LANES]);
+                    if traces {
+                        self.record(block.launch, block.index, self.groups.at, mask, self.steps - 1);
+                    }
+                    self.groups.at += 1;
                 }
                 Op::Exit => {
                     self.groups.exit(mask);
@@ -425,7 +437,12 @@ impl Warp {
     fn execute(&mut self, op: &Op, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
         let registers = &mut self.registers;
         match op {
-            Op::Nothing | Op::Branch { .. } | Op::BranchTable { .. } | Op::Exit | Op::Barrier { .. } => {}
+            Op::Nothing
+            | Op::Clock { .. }
+            | Op::Branch { .. }
+            | Op::BranchTable { .. }
+            | Op::Exit
+            | Op::Barrier { .. } => {}
             Op::Computed(computed) => computed.run(registers, mask),
             Op::Carry(carry) => carry.run(registers, mask),
             Op::Test { class, kind, d, a } => {
@@ -538,6 +555,11 @@ impl Warp {
                 return self.store_matrix(*transposed, *address, a, mask, block);
             }
             Op::CopyAsync { .. } => return self.copy(op, mask, block),
+            Op::Completing { op, bytes, barrier } => {
+                self.execute(op, mask, block)?;
+                return self.completes(*barrier, *bytes, mask, block);
+            }
+            Op::Fill { address, bytes } => return self.fill(*address, *bytes, mask, block),
             Op::Object(object) => return self.object(object, mask, block),
             Op::Bulk(bulk) => return self.bulk(bulk, mask, block),
             Op::Tcgen05(tensor) => return self.tensor(tensor, mask, block),
@@ -607,6 +629,8 @@ impl Warp {
             Op::Trap => {
                 return Err(Fault::new(mask.trailing_zeros() as usize, "the kernel stopped itself (trap)"));
             }
+            Op::Print { d, text, values } => return self.print(*d, *text, *values, mask, block),
+            Op::Fail { texts, line } => return Err(self.failed(*texts, *line, mask, block)),
             Op::Fence { in_block } => block.clocks.fence(self.number, *in_block),
             Op::CommitProducts => block.clocks.commit_products(self.number),
             Op::WaitProducts(left) => block.clocks.wait_products(self.number, *left),

@@ -1,12 +1,16 @@
 //! PTX text as a tree: registers resolved, scopes and labels gone, nothing decoded yet.
 
+mod inline;
 mod lexer;
 mod parser;
+mod passed;
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::Error;
+pub(crate) use inline::inlined;
 
 /// A whole file.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +29,12 @@ pub(crate) struct Module {
     pub(crate) remarks: Vec<Range<usize>>,
     /// Bytes of the text of device functions.
     pub(crate) helpers: Vec<Range<usize>>,
+    /// Device functions, by their names; an error where one is not understood, which matters only if it is called.
+    pub(crate) functions: HashMap<String, Read>,
 }
+
+/// A device function, or the line that is not understood, and why.
+pub(crate) type Read = Result<Function, (u32, String)>;
 
 /// Where a variable lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -88,10 +97,30 @@ pub(crate) enum Width {
     Wide,
 }
 
+/// What the name of the upper half of a register of 128 bits ends with.
+pub(crate) const UPPER_HALF: &str = "[127:64]";
+
 /// The number of a register in its function.
 pub(crate) type RegisterId = u32;
 
-/// An entry.
+/// What a device function takes or returns.
+#[derive(Clone, Debug)]
+pub(crate) enum Formal {
+    Register(RegisterId),
+    /// By its name among [`Function::passed`].
+    Passed(String),
+}
+
+/// A variable that holds what is passed to a device function or returned by one.
+#[derive(Clone, Debug)]
+pub(crate) struct Passed {
+    /// With a number behind `#`, so that no two have the same.
+    pub(crate) name: String,
+    pub(crate) bytes: u64,
+    pub(crate) align: u64,
+}
+
+/// An entry or a device function.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Function {
     pub(crate) name: String,
@@ -107,6 +136,11 @@ pub(crate) struct Function {
     pub(crate) rolled: Vec<usize>,
     /// Its bytes of the text.
     pub(crate) bytes: Range<usize>,
+    /// What a device function returns and takes.
+    pub(crate) formals: [Vec<Formal>; 2],
+    pub(crate) passed: Vec<Passed>,
+    /// The first and the last line of each device function whose instructions stand here for its calls.
+    pub(crate) inlined: Vec<(u32, u32)>,
 }
 
 /// One instruction.
@@ -118,6 +152,8 @@ pub(crate) struct Instruction {
     pub(crate) guard: Option<(RegisterId, bool)>,
     /// With its modifiers: `ld.global.v4.b32`.
     pub(crate) form: String,
+    /// The form that the text has, where a call made another one of it.
+    pub(crate) written: Option<String>,
     pub(crate) operands: Vec<Operand>,
     /// Of what contraction made: whether the product is negated, whether the addend is.
     pub(crate) negate: [bool; 2],
@@ -193,6 +229,26 @@ impl Module {
 }
 
 impl Instruction {
+    /// Whether it reads or writes what is passed to a function.
+    pub(crate) fn is_passing(&self) -> bool {
+        let of = |operand: &Operand| match operand {
+            Operand::Address(Base::Symbol(name), _) => name.contains('#'),
+            _ => false,
+        };
+        self.operands.iter().any(of)
+    }
+
+    /// What it becomes where a call makes another one of it.
+    fn made(&self, form: &str, operands: Vec<Operand>) -> Instruction {
+        let written = Some(self.written().to_owned());
+        Instruction { form: form.to_owned(), written, operands, ..self.clone() }
+    }
+
+    /// The form as the text has it.
+    pub(crate) fn written(&self) -> &str {
+        self.written.as_deref().unwrap_or(&self.form)
+    }
+
     /// The form's first word.
     pub(crate) fn name(&self) -> &str {
         self.form.split('.').next().unwrap_or("")

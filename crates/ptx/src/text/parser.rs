@@ -1,19 +1,23 @@
 //! Tokens into a [`Module`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::lexer::{Kind, Token};
 use super::{
-    Base, Function, Instruction, Module, Operand, Parameter, Register, RegisterId, Space, Variable, Width,
+    Base, Formal, Function, Instruction, Module, Operand, Parameter, Passed, Read, Register, RegisterId,
+    Space, UPPER_HALF, Variable, Width,
 };
 use crate::error::Error;
+use crate::matrix::LANES;
 
 /// Registers that one function may name, lists of operands in each other, and bytes of a variable: far beyond what compilers
 /// print.
 const MOST_REGISTERS: usize = 1 << 20;
 const MOST_NESTING: usize = 8;
 const MOST_BYTES: u64 = 1 << 32;
+/// A constant: the threads of a warp.
+const WARP_SIZE: &str = "WARP_SZ";
 
 pub(super) struct Parser {
     tokens: Vec<Token>,
@@ -32,10 +36,19 @@ struct Scope {
     parent: Option<usize>,
     registers: HashMap<String, RegisterId>,
     /// `%r<10>`: how many, and their width.
-    ranges: HashMap<String, (u64, Width)>,
+    ranges: HashMap<String, (u64, Kept)>,
     labels: HashMap<String, usize>,
     /// Names of labels, by the name of their table.
     tables: HashMap<String, Vec<String>>,
+    /// What is passed to functions, by its name in the text.
+    passed: HashMap<String, String>,
+}
+
+/// How registers of a type are held: those of 128 bits are pairs of 64.
+#[derive(Clone, Copy)]
+enum Kept {
+    One(Width),
+    Pair,
 }
 
 /// A function that is being read.
@@ -46,6 +59,8 @@ struct Body {
     scope: usize,
     /// Instructions that branch, each with its scope.
     branches: Vec<(usize, usize)>,
+    /// Lower halves of registers of 128 bits.
+    pairs: HashSet<RegisterId>,
     /// What the last `.loc` says.
     source: [u32; 2],
 }
@@ -118,6 +133,9 @@ impl Parser {
         let negative = self.take('-');
         match self.next()? {
             Kind::Integer(value) => Ok(if negative { value.wrapping_neg() } else { value }),
+            Kind::Word(word) if word == WARP_SIZE => {
+                Ok(if negative { (LANES as u64).wrapping_neg() } else { LANES as u64 })
+            }
             _ => {
                 self.at -= 1;
                 Err(self.error(format!("expected an integer, found {}", self.found())))
@@ -194,7 +212,9 @@ impl Parser {
                     module.entries.push(entry);
                 }
                 ".func" => {
-                    self.skip_function()?;
+                    if let Some((name, function)) = self.function()? {
+                        module.functions.insert(name, function);
+                    }
                     module.helpers.push(self.bytes_since(first));
                 }
                 ".file" | ".loc" => {
@@ -237,12 +257,78 @@ impl Parser {
         }
     }
 
-    /// A device function, which nothing here calls: calls are refused where they are.
-    fn skip_function(&mut self) -> Result<(), Error> {
+    /// A device function with its name; none where it is only declared.
+    fn function(&mut self) -> Result<Option<(String, Read)>, Error> {
+        let (first, remarks) = (self.at, self.remarks.len());
+        let mut body = Body::new(self.line());
+        let read = self.formals(&mut body).and_then(|()| self.function_body(body));
+        let end = self.at;
+        // what is not understood is passed over: it matters only where it is called
+        self.at = first;
+        if self.is('(') {
+            self.skip_past(')')?;
+        }
+        let name = self.word()?;
         while !self.is('{') && !self.is(';') {
             self.next()?;
         }
-        if self.is('{') { self.skip_block() } else { self.expect(';') }
+        match read {
+            _ if self.take(';') => Ok(None),
+            Ok(function) => {
+                self.at = end;
+                Ok(Some((name, Ok(function))))
+            }
+            Err(error) => {
+                self.remarks.truncate(remarks);
+                self.skip_block()?;
+                let Error::Syntax { line, what } = error else { return Err(error) };
+                Ok(Some((name, Err((line, what)))))
+            }
+        }
+    }
+
+    /// `(.param .b32 result) name (.param .b64 a, .reg .f32 b)` and what follows up to the body.
+    fn formals(&mut self, body: &mut Body) -> Result<(), Error> {
+        for list in 0..2 {
+            if self.take('(') {
+                while !self.take(')') {
+                    let formal = self.formal(body)?;
+                    body.function.formals[list].push(formal);
+                    self.take(',');
+                }
+            }
+            if list == 0 {
+                body.function.name = self.word()?;
+            }
+        }
+        while !self.is('{') && !self.is(';') {
+            self.next()?;
+        }
+        Ok(())
+    }
+
+    fn formal(&mut self, body: &mut Body) -> Result<Formal, Error> {
+        if self.peek() == Some(&Kind::Word(".reg".to_owned())) {
+            self.at += 1;
+            let kept = self.kept()?;
+            let name = self.word()?;
+            if matches!(kept, Kept::Pair) {
+                return Err(self.error("registers of 128 bits are not passed to functions"));
+            }
+            let id = body.declare(&name, kept).ok_or_else(|| self.error("too many registers"))?;
+            body.scopes[body.scope].registers.insert(name, id);
+            return Ok(Formal::Register(id));
+        }
+        Ok(Formal::Passed(self.passed(body)?))
+    }
+
+    /// A variable for what is passed to a function: its name that no other has.
+    fn passed(&mut self, body: &mut Body) -> Result<String, Error> {
+        let Parameter { name, bytes, align, .. } = self.parameter()?;
+        let unique = format!("{name}#{}", body.function.passed.len());
+        body.scopes[body.scope].passed.insert(name, unique.clone());
+        body.function.passed.push(Passed { name: unique.clone(), bytes, align });
+        Ok(unique)
     }
 
     /// Variables of one declaration, after its space: `.align 16 .b8 name[64] = {1, 2}, other;`
@@ -347,8 +433,7 @@ impl Parser {
     }
 
     fn entry(&mut self) -> Result<Function, Error> {
-        let mut body = Body { scopes: vec![Scope::default()], ..Body::default() };
-        body.function.line = self.line();
+        let mut body = Body::new(self.line());
         body.function.name = self.word()?;
         let mut rolled = self.rolled;
         if self.take('(') {
@@ -374,13 +459,18 @@ impl Parser {
                 _ => return Err(self.error(format!("'{word}' of an entry is not known"))),
             }
         }
+        let mut function = self.function_body(body)?;
+        if rolled {
+            function.rolled = (0..function.instructions.len()).collect();
+        }
+        Ok(function)
+    }
+
+    fn function_body(&mut self, mut body: Body) -> Result<Function, Error> {
         self.expect('{')?;
         let mut depth = 1;
         while depth > 0 {
             self.statement(&mut body, &mut depth)?;
-        }
-        if rolled {
-            body.function.rolled = (0..body.function.instructions.len()).collect();
         }
         body.finish()
     }
@@ -490,8 +580,10 @@ impl Parser {
                 }
                 return Ok(());
             }
-            ".callprototype" | ".calltargets" | ".param" => {
-                return self.skip_past(';');
+            ".callprototype" | ".calltargets" => return self.skip_past(';'),
+            ".param" => {
+                self.passed(body)?;
+                return self.expect(';');
             }
             _ if self.is(':') => {
                 self.at += 1;
@@ -531,6 +623,7 @@ impl Parser {
             line,
             guard,
             form: word,
+            written: None,
             operands,
             negate: [false; 2],
             source: body.source,
@@ -544,19 +637,23 @@ impl Parser {
         Error::syntax(line, format!("register '{name}' is not declared"))
     }
 
+    /// How registers of the type that is next are held.
+    fn kept(&mut self) -> Result<Kept, Error> {
+        let kind = self.word()?;
+        kept(&kind).ok_or_else(|| self.error(format!("registers of type '{kind}' are not supported")))
+    }
+
     /// `.b32 %r<10>, %x;` after `.reg`.
     fn registers(&mut self, body: &mut Body) -> Result<(), Error> {
-        let kind = self.word()?;
-        let width = width_of(&kind)
-            .ok_or_else(|| self.error(format!("registers of type '{kind}' are not supported")))?;
+        let kept = self.kept()?;
         loop {
             let name = self.word()?;
             if self.take('<') {
                 let count = self.integer()?;
                 self.expect('>')?;
-                body.scopes[body.scope].ranges.insert(name, (count, width));
+                body.scopes[body.scope].ranges.insert(name, (count, kept));
             } else {
-                let id = body.declare(&name, width).ok_or_else(|| self.error("too many registers"))?;
+                let id = body.declare(&name, kept).ok_or_else(|| self.error("too many registers"))?;
                 body.scopes[body.scope].registers.insert(name, id);
             }
             if !self.take(',') {
@@ -627,17 +724,23 @@ impl Parser {
             Kind::Single(bits) => Ok(Operand::Single(bits)),
             Kind::Double(bits) => Ok(Operand::Double(bits)),
             Kind::Word(word) if word == "_" => Ok(Operand::Sink),
-            Kind::Word(word) if word == "WARP_SZ" => Ok(Operand::Integer(crate::lanes::LANES as _)),
+            Kind::Word(word) if word == WARP_SIZE => {
+                Ok(Operand::Integer((LANES as u64).wrapping_add_signed(self.offset()?)))
+            }
             Kind::Word(word) => {
                 if let Some(id) = body.register(&word) {
-                    return Ok(Operand::Register(id));
+                    let register = Operand::Register(id);
+                    return Ok(match body.pairs.contains(&id) {
+                        true => Operand::Pair(register.into(), Operand::Register(id + 1).into()),
+                        false => register,
+                    });
                 }
                 match word.strip_prefix('%') {
                     Some(special) if is_special(special) => Ok(Operand::Special(special.to_owned())),
                     Some(_) => Err(self.undeclared(&word)),
                     None => {
                         let offset = self.offset()?;
-                        Ok(Operand::Symbol(word, offset))
+                        Ok(Operand::Symbol(body.symbol(word), offset))
                     }
                 }
             }
@@ -667,7 +770,7 @@ impl Parser {
                 match body.register(&word) {
                     Some(id) => Base::Register(id),
                     None if word.starts_with('%') => return Err(self.undeclared(&word)),
-                    None => Base::Symbol(word),
+                    None => Base::Symbol(body.symbol(word)),
                 }
             }
             _ => {
@@ -680,12 +783,27 @@ impl Parser {
 }
 
 impl Body {
-    fn declare(&mut self, name: &str, width: Width) -> Option<RegisterId> {
+    fn new(line: u32) -> Body {
+        let function = Function { line, ..Function::default() };
+        Body { function, scopes: vec![Scope::default()], ..Body::default() }
+    }
+
+    /// The name of a variable, or of what is passed to functions.
+    fn symbol(&self, name: String) -> String {
+        self.visible(self.scope, |scope| scope.passed.get(&name)).cloned().unwrap_or(name)
+    }
+
+    fn declare(&mut self, name: &str, kept: Kept) -> Option<RegisterId> {
         let registers = &mut self.function.registers;
-        (registers.len() < MOST_REGISTERS).then(|| {
-            registers.push(Register { name: name.to_owned(), width });
-            (registers.len() - 1) as RegisterId
-        })
+        let id = registers.len() as RegisterId;
+        (registers.len() < MOST_REGISTERS).then_some(())?;
+        let width = if let Kept::One(width) = kept { width } else { Width::Wide };
+        registers.push(Register { name: name.to_owned(), width });
+        if let Kept::Pair = kept {
+            registers.push(Register { name: format!("{name}{UPPER_HALF}"), width });
+            self.pairs.insert(id);
+        }
+        Some(id)
     }
 
     /// The register that a name means here.
@@ -697,11 +815,11 @@ impl Body {
             }
             let stem = name.trim_end_matches(|character: char| character.is_ascii_digit());
             let number = &name[stem.len()..];
-            if let Some((count, width)) = self.scopes[index].ranges.get(stem).copied()
+            if let Some((count, kept)) = self.scopes[index].ranges.get(stem).copied()
                 && !(number.len() > 1 && number.starts_with('0'))
                 && number.parse::<u64>().is_ok_and(|number| number < count)
             {
-                let id = self.declare(name, width)?;
+                let id = self.declare(name, kept)?;
                 self.scopes[index].registers.insert(name.to_owned(), id);
                 return Some(id);
             }
@@ -753,7 +871,7 @@ fn space_of(word: &str) -> Space {
 }
 
 /// Bytes of a type.
-fn bytes_of(kind: &str) -> Option<u64> {
+pub(super) fn bytes_of(kind: &str) -> Option<u64> {
     let digits = kind.trim_start_matches(|character: char| character.is_ascii_alphabetic());
     match (kind, digits) {
         ("f16x2" | "bf16x2", _) => Some(4),
@@ -766,13 +884,13 @@ fn bytes_of(kind: &str) -> Option<u64> {
     }
 }
 
-fn width_of(kind: &str) -> Option<Width> {
+fn kept(kind: &str) -> Option<Kept> {
     match kind {
-        ".pred" => Some(Width::Predicate),
-        ".b128" => None,
+        ".pred" => Some(Kept::One(Width::Predicate)),
         _ => match bytes_of(kind.strip_prefix('.')?)? {
-            8 => Some(Width::Wide),
-            bytes => Some(Width::Word(8 * bytes as u32)),
+            16 => (kind == ".b128").then_some(Kept::Pair),
+            8 => Some(Kept::One(Width::Wide)),
+            bytes => Some(Kept::One(Width::Word(8 * bytes as u32))),
         },
     }
 }
@@ -780,41 +898,51 @@ fn width_of(kind: &str) -> Option<Width> {
 /// Whether PTX has a special register of that name.
 fn is_special(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or(name);
-    matches!(
-        stem,
-        "tid"
-            | "ntid"
-            | "laneid"
-            | "warpid"
-            | "nwarpid"
-            | "ctaid"
-            | "nctaid"
-            | "smid"
-            | "nsmid"
-            | "gridid"
-            | "lanemask_eq"
-            | "lanemask_le"
-            | "lanemask_lt"
-            | "lanemask_ge"
-            | "lanemask_gt"
-            | "clock"
-            | "clock_hi"
-            | "clock64"
-            | "globaltimer"
-            | "globaltimer_lo"
-            | "globaltimer_hi"
-            | "clusterid"
-            | "nclusterid"
-            | "cluster_ctaid"
-            | "cluster_nctaid"
-            | "cluster_ctarank"
-            | "cluster_nctarank"
-            | "is_explicit_cluster"
-            | "dynamic_smem_size"
-            | "total_smem_size"
-            | "aggr_smem_size"
-            | "current_graph_exec"
-            | "pm0"
-            | "reserved_smem_offset_begin"
-    )
+    let numbered = |most: u32, stem: &str, tail: &str| {
+        let number = name.strip_prefix(stem).and_then(|rest| rest.strip_suffix(tail));
+        number.is_some_and(|number| (0..most).any(|one| one.to_string() == number))
+    };
+    numbered(32, "envreg", "")
+        || numbered(8, "pm", "")
+        || numbered(8, "pm", "_64")
+        || matches!(
+            stem,
+            "tid"
+                | "ntid"
+                | "laneid"
+                | "warpid"
+                | "nwarpid"
+                | "ctaid"
+                | "nctaid"
+                | "smid"
+                | "nsmid"
+                | "gridid"
+                | "lanemask_eq"
+                | "lanemask_le"
+                | "lanemask_lt"
+                | "lanemask_ge"
+                | "lanemask_gt"
+                | "clock"
+                | "clock_hi"
+                | "clock64"
+                | "globaltimer"
+                | "globaltimer_lo"
+                | "globaltimer_hi"
+                | "clusterid"
+                | "nclusterid"
+                | "cluster_ctaid"
+                | "cluster_nctaid"
+                | "cluster_ctarank"
+                | "cluster_nctarank"
+                | "is_explicit_cluster"
+                | "dynamic_smem_size"
+                | "total_smem_size"
+                | "aggr_smem_size"
+                | "current_graph_exec"
+                | "reserved_smem_offset_begin"
+                | "reserved_smem_offset_end"
+                | "reserved_smem_offset_cap"
+                | "reserved_smem_offset_0"
+                | "reserved_smem_offset_1"
+        )
 }

@@ -194,7 +194,7 @@ fn what_is_not_supported_is_refused_by_name_with_its_line() {
             "add.rn.upward.f32 %r6, %r2, %r3;",
             "line 9: 'add.rn.upward.f32' is not supported: '.upward' is not known here",
         ),
-        ("mov.u32 %r6, %clock;", "line 9: '%clock' is not supported"),
+        ("mov.u32 %r6, %aggr_smem_size;", "line 9: '%aggr_smem_size' is not supported"),
         ("add.s32 %r6, %d1, %r2;", "line 9: 'add.s32' takes a register of 32 bits, not '%d1' (64 bits)"),
         ("add.s32 %r6, %r99, %r2;", "line 9: register '%r99' is not declared"),
         ("add.s32 %r6, %r2;", "line 9: 'add.s32' takes 3 operands, not 2"),

@@ -45,7 +45,7 @@ fn special_registers_are_widened() {
     for line in ["mov.u32 $d, %laneid;", "mov.u32 %r9, %tid.x;"] {
         assert_eq!(crate::line::results(line, 32, 32, &rows), lanes, "{line}");
     }
-    for line in ["mov.u64 $d, %laneid;", "mov.b64 $d, %tid.x;"] {
+    for line in ["cvt.u64.u32 $d, %laneid;", "cvt.s64.s32 $d, %tid.x;"] {
         assert_eq!(crate::line::results(line, 64, 64, &rows), lanes, "{line}");
     }
 }

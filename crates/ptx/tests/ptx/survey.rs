@@ -78,7 +78,7 @@ fn forms_are_listed_once_with_their_lines() {
     assert_eq!(survey(Some("sm_90a"), mma).forms[0].standing.word(), "model");
     assert_eq!(survey(Some("sm_80"), mma).forms[0].standing.word(), "refused");
     // refused where one line is, in whatever order
-    let [good, bad] = ["mov.u32 %r1, %tid.x;", "mov.u32 %r1, %clock;"];
+    let [good, bad] = ["mov.u32 %r1, %tid.x;", "mov.u32 %r1, %aggr_smem_size;"];
     for body in [format!("{good}\n{bad}"), format!("{bad}\n{good}")] {
         assert_eq!(standing(&body).0, "refused", "{body}");
     }
@@ -91,14 +91,10 @@ fn calls_are_refused_before_their_parameters() {
     let refused = survey.forms.iter().filter(|form| form.standing.word() == "refused");
     let refused: Vec<_> =
         refused.map(|form| (form.form.as_str(), form.lines[0], form.standing.remark())).collect();
-    let parameters = "parameters of calls are not".to_owned();
-    let expected = [
-        ("call.uni", 9, "calls of functions are not".to_owned()),
-        ("ld.param.f32", 10, parameters.clone()),
-        ("st.param.f32", 8, parameters),
-    ];
-    assert_eq!(refused, expected);
+    let why = "function 'g' is not in the text";
+    let forms = [("call.uni", 9), ("ld.param.f32", 10), ("st.param.f32", 8)];
+    assert_eq!(refused, forms.map(|(form, line)| (form, line, why.to_owned())));
     let error =
         Program::parse(&text(body)).expect("a text").kernel(None, None, Mode::Text).expect_err("a call");
-    assert_eq!(error.to_string(), "line 9: 'call.uni' is not supported: calls of functions are not");
+    assert_eq!(error.to_string(), "line 9: 'call.uni' is not supported: function 'g' is not in the text");
 }

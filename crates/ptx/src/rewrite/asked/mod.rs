@@ -43,6 +43,9 @@ pub(super) fn apply(
     tools: &Tools,
     rewrites: &mut Rewrites,
 ) -> Result<String, String> {
+    if !function.inlined.is_empty() {
+        return Err("the kernel calls device functions, whose code is not compared".to_owned());
+    }
     let compiled =
         cache::compiled(tools, module, function, target).map_err(|failure| failure.why().to_owned())?;
     let listing = sass::Listing::parse(&compiled.listing);

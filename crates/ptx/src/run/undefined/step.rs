@@ -160,13 +160,22 @@ impl Shadow {
                 }
                 Ok(())
             }
-            Op::Object(_) | Op::Bulk(_) => {
-                let what = if matches!(op, Op::Object(_)) { "the mbarrier object" } else { "the copy" };
+            Op::Object(_) | Op::Bulk(_) | Op::Print { .. } | Op::Fail { .. } => {
+                let what = match op {
+                    Op::Object(_) => "the mbarrier object",
+                    Op::Bulk(_) => "the copy",
+                    _ => "what is printed",
+                };
                 self.decides(now, what, &now.reads)?;
                 self.clear_all(now);
                 Ok(())
             }
             Op::Tcgen05(tensor) => self.tensor(tensor, now),
+            Op::Completing { op, barrier, .. } => {
+                self.address(now, *barrier)?;
+                self.follow(op, now)
+            }
+            Op::Fill { .. } => self.decides(now, "where zeros are stored", &now.reads),
             Op::BranchTable { index, .. } => {
                 self.decides(now, "the branch", &[Place::Slot(Slot::Word(*index, 32), 32)])
             }
@@ -370,7 +379,7 @@ impl Shadow {
     }
 
     fn atomic(&mut self, atomic: &Atomic, now: &mut Now<'_, '_>) -> Result<(), Fault> {
-        let Atomic { region, op, kind, address, ref d, ref b, c, .. } = *atomic;
+        let Atomic { region, op, kind, address, ref d, ref b, ref c, .. } = *atomic;
         self.address(now, address)?;
         let addresses = now.warp.registers.addresses(address);
         let size = kind.bits() as usize / 8;
@@ -378,6 +387,7 @@ impl Shadow {
         for lane in each(now.mask) {
             let (space, at) = resolve(region, addresses[lane]);
             for (index, operand) in b.iter().enumerate() {
+                let c = c.get(index).copied().unwrap_or(Slot::Sink);
                 let given = (self.bits.any_lane(*operand, lane) | self.bits.any_lane(c, lane)) & keep;
                 let places = [Place::Slot(*operand, 64), Place::Slot(c, 64)];
                 let from = if given == 0 { 0 } else { self.from(now, &places, lane) };

@@ -142,6 +142,8 @@ def launch_ptx(
             trace=request,
         )
     memory.write_back(buffers, written)
+    # as a GPU's driver does
+    print(traced["printed"], end="")
     return Launched(
         instructions,
         about["doubts"],
