@@ -62,6 +62,10 @@ pub(crate) enum Type {
     F64,
     E4M3x2,
     E5M2x2,
+    E2M3x2,
+    E3M2x2,
+    E2M1x2,
+    UE8M0x2,
 }
 
 /// Where memory is.
@@ -126,6 +130,10 @@ impl Type {
             "f64" => Type::F64,
             "e4m3x2" => Type::E4M3x2,
             "e5m2x2" => Type::E5M2x2,
+            "e2m3x2" => Type::E2M3x2,
+            "e3m2x2" => Type::E3M2x2,
+            "e2m1x2" => Type::E2M1x2,
+            "ue8m0x2" => Type::UE8M0x2,
             _ => return None,
         })
     }
@@ -133,8 +141,9 @@ impl Type {
     pub(crate) fn bits(self) -> u32 {
         match self {
             Type::Pred => 1,
-            Type::B8 | Type::U8 | Type::S8 => 8,
-            Type::B16 | Type::U16 | Type::S16 | Type::F16 | Type::BF16 | Type::E4M3x2 | Type::E5M2x2 => 16,
+            Type::B8 | Type::U8 | Type::S8 | Type::E2M1x2 => 8,
+            Type::B16 | Type::U16 | Type::S16 | Type::F16 | Type::BF16 => 16,
+            Type::E4M3x2 | Type::E5M2x2 | Type::E2M3x2 | Type::E3M2x2 | Type::UE8M0x2 => 16,
             Type::B32 | Type::U32 | Type::S32 | Type::F32 | Type::TF32 => 32,
             Type::U16x2 | Type::S16x2 | Type::F16x2 | Type::BF16x2 => 32,
             Type::B64 | Type::U64 | Type::S64 | Type::F64 | Type::F32x2 => 64,
@@ -171,7 +180,15 @@ impl Type {
     }
 
     pub(crate) fn is_integer(self) -> bool {
-        self.float().is_none() && !matches!(self, Type::Pred | Type::TF32 | Type::E4M3x2 | Type::E5M2x2)
+        self.float().is_none() && !matches!(self, Type::Pred | Type::TF32) && !self.is_narrow()
+    }
+
+    /// Whether it is two numbers of 8 bits or fewer.
+    pub(crate) fn is_narrow(self) -> bool {
+        matches!(
+            self,
+            Type::E4M3x2 | Type::E5M2x2 | Type::E2M3x2 | Type::E3M2x2 | Type::E2M1x2 | Type::UE8M0x2
+        )
     }
 }
 

@@ -355,6 +355,15 @@ pub(crate) enum Field {
     Fill,
 }
 
+/// How a matrix in shared memory, rows of 16 bytes, is in registers: 8 rows in each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tile {
+    /// Elements of 16 bits.
+    Halves { transposed: bool },
+    /// A byte for each element of 8, 6 or 4 bits, in rows of 16.
+    Bytes { bits: u32, transposed: bool },
+}
+
 /// What one instruction does.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
@@ -465,12 +474,12 @@ pub(crate) enum Op {
         bytes: Slot,
     },
     LoadMatrix {
-        transposed: bool,
+        tile: Tile,
         address: Address,
         d: Box<[Slot]>,
     },
     StoreMatrix {
-        transposed: bool,
+        tile: Tile,
         address: Address,
         a: Box<[Slot]>,
     },

@@ -142,7 +142,10 @@ impl Decoder<'_> {
         let size = u32::from(bytes) * elements;
         let has_order = [form.flag("relaxed"), form.flag("cluster")] == [true; 2];
         let is_known = match op {
-            None => bytes >= 4 && size <= 16 && !has_order,
+            None => {
+                let is_packed = matches!(kind, Type::F32x2 | Type::U16x2 | Type::S16x2 | Type::TF32);
+                bytes >= 4 && size <= 16 && !has_order && !is_packed && !kind.is_packed()
+            }
             Some(AtomicOp::Add) => matches!(kind, Type::U32 | Type::S32 | Type::U64) && has_order,
             Some(AtomicOp::Minimum | AtomicOp::Maximum) => matches!(kind, Type::U32 | Type::S32) && has_order,
             Some(AtomicOp::Increment | AtomicOp::Decrement) => kind == Type::U32 && has_order,

@@ -1,7 +1,8 @@
 //! Moves and conversions (PTX ISA, "Data Movement and Conversion Instructions").
 
 use bitmma_engine::formats::{
-    BF16, Class, E4M3, E5M2, F16, F32, F64, Format, Overflow, Real, Rounding, TF32, decode, encode,
+    BF16, Class, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, F64, Format, Overflow, Real, Rounding, TF32, UE8M0,
+    decode, encode,
 };
 use bitmma_functions::convert::{Modifiers, convert as convert_code};
 use bitmma_functions::float::{flush as flush_code, nan};
@@ -18,6 +19,7 @@ use crate::program::{Condition, Convert, Logic, Op, Region, Slot, Type};
 use crate::text::{Instruction, Operand};
 
 const WHOLE: &str = "u16 u32 u64 s16 s32 s64";
+const NARROW: &str = "e4m3x2 e5m2x2 e2m3x2 e3m2x2 e2m1x2";
 const INTEGERS: &str = "u8 u16 u32 u64 s8 s16 s32 s64";
 
 #[rustfmt::skip]
@@ -51,6 +53,11 @@ pub(super) const ROWS: &[Row] = &[
     decoded("cvt", &["f16x2 bf16x2", "f32"], "rn|rz satfinite? relu?", conversion).pure(),
     decoded("cvt", &["e4m3x2 e5m2x2", "f32 f16x2"], "rn satfinite relu?", conversion).pure().since(Since::Ada),
     decoded("cvt", &["f16x2", "e4m3x2 e5m2x2"], "rn relu?", conversion).pure().since(Since::Ada),
+    decoded("cvt", &["f16x2", "e2m3x2 e3m2x2 e2m1x2"], "rn relu?", conversion).pure().since(Since::Blackwell),
+    decoded("cvt", &["bf16x2", NARROW], "rn satfinite? relu?", conversion).pure().since(Since::Blackwell),
+    decoded("cvt", &["bf16x2", "ue8m0x2"], "rn", conversion).pure().since(Since::Blackwell),
+    decoded("cvt", &["e2m3x2 e3m2x2 e2m1x2", "f32 f16x2"], "rn satfinite relu?", conversion).pure().since(Since::Blackwell),
+    decoded("cvt", &[NARROW, "bf16x2"], "rn satfinite relu?", conversion).pure().since(Since::Blackwell),
     free("isspacep", |decoder, form, at| {
         let region = region(form).ok_or_else(|| form.unsupported())?;
         let [d, a] = operands(at)?;
@@ -193,7 +200,7 @@ fn conversion(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> 
         roundings.iter().find(|(word, _)| at.has(word)).map(|(_, rounding)| *rounding)
     };
     let (rounding, whole) = (named(&roundings), named(&integral));
-    let packs = matches!(to, Type::F16x2 | Type::BF16x2 | Type::E4M3x2 | Type::E5M2x2) && from == Type::F32;
+    let packs = (to.is_packed() || to.is_narrow()) && from == Type::F32;
     let (d, a, b) = match at.operands.as_slice() {
         [d, a, b] if packs => (d, a, Some(b)),
         [d, a] if !packs => (d, a, None),
@@ -206,6 +213,13 @@ fn conversion(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> 
         let what = format!("'{}' takes a register of {} bits or more, not of {bits}", at.form, to.bits());
         return Err(Error::syntax(at.line, what));
     }
+    let source = decoder.any(a, from, at)?;
+    // two numbers of 4 bits are in a register of 8
+    for (kind, slot) in [(to, d), (from, source)] {
+        if kind == Type::E2M1x2 && !matches!(slot, Slot::Word(_, 8)) {
+            return Err(Error::syntax(at.line, format!("'{}' takes a register of 8 bits", at.form)));
+        }
+    }
     Ok(Op::Convert(Box::new(Convert {
         rounding: rounding.or(whole),
         integral: whole.is_some(),
@@ -213,7 +227,7 @@ fn conversion(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> 
         saturate: at.has("sat"),
         finite: at.has("satfinite"),
         relu: at.has("relu"),
-        a: decoder.any(a, from, at)?,
+        a: source,
         b: b.map(|b| decoder.any(b, from, at)).transpose()?,
         ..Convert::plain(to, from, d)
     })))
@@ -267,6 +281,10 @@ fn format(kind: Type) -> Option<&'static Format> {
         Type::TF32 => &TF32,
         Type::E4M3x2 => &E4M3,
         Type::E5M2x2 => &E5M2,
+        Type::E2M3x2 => &E2M3,
+        Type::E3M2x2 => &E3M2,
+        Type::E2M1x2 => &E2M1,
+        Type::UE8M0x2 => &UE8M0,
         _ => return None,
     })
 }
@@ -303,9 +321,11 @@ pub(crate) fn convert(registers: &mut Registers, mask: u32, convert: &Convert) {
     }
     let one = |code: u64| scalar(convert, code);
     let value: WideLanes = match (to, from) {
-        (_, Type::F16x2) => map1(&registers.any(a), |a| one(a & 0xffff) | one(a >> 16 & 0xffff) << 8),
-        (Type::F16x2, Type::E4M3x2 | Type::E5M2x2) => {
-            map1(&registers.any(a), |a| one(a & 0xff) | one(a >> 8 & 0xff) << 16)
+        // two numbers into two
+        _ if b.is_none() && (from.is_packed() || from.is_narrow()) => {
+            let (up, down) = (element_bits(to), element_bits(from));
+            let keep = u64::MAX >> (64 - down);
+            map1(&registers.any(a), |a| one(a & keep) | one(a >> down & keep) << up)
         }
         _ => match b {
             Some(b) => {
@@ -353,8 +373,7 @@ fn scalar(convert: &Convert, code: u64) -> u64 {
 
 fn element_bits(kind: Type) -> u32 {
     match kind {
-        Type::F16x2 => 16,
-        Type::E4M3x2 | Type::E5M2x2 => 8,
+        _ if kind.is_packed() || kind.is_narrow() => kind.bits() / 2,
         _ => kind.bits(),
     }
 }

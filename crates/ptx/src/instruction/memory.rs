@@ -7,7 +7,7 @@ use super::row::{Row, Since, decoded, free};
 use crate::decode::decoder::Decoder;
 use crate::decode::form::{Form, operands};
 use crate::error::Error;
-use crate::program::{Access, Address, Atomic, AtomicOp, Condition, Op, Order, Region, Slot, Type};
+use crate::program::{Access, Address, Atomic, AtomicOp, Condition, Op, Order, Region, Slot, Tile, Type};
 use crate::text::{Base, Instruction, Operand, Space};
 
 #[rustfmt::skip]
@@ -258,13 +258,27 @@ impl Decoder<'_> {
 
     fn matrix_access(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
         let (sync, aligned) = (form.flag("sync"), form.flag("aligned"));
-        let shape = form.one_of(&[("m8n8", 2), ("m16n8", 1)]);
+        let shape = ["m8n8", "m8n16", "m16n16", "m16n8"].into_iter().find(|shape| form.flag(shape));
         let count = form.one_of(&[("x1", 1), ("x2", 2), ("x4", 4)]).ok_or_else(|| form.unsupported())?;
         let transposed = form.flag("trans");
-        let shared = form.flag("shared") || form.flag("shared::cta");
-        let _ = shared; // a generic address of shared memory is one too
-        let kind = form.need_kind()?;
-        if !sync || !aligned || shape != Some(2) || kind != Type::B16 {
+        // a generic address of shared memory is one too
+        form.drop_if(|word| matches!(word, "shared" | "shared::cta"));
+        let packed = form.one_of(&[("b6x16_p32", 6), ("b4x16_p64", 4)]).filter(|_| form.flag("b8x16"));
+        let bits = packed.map_or_else(|| form.need_kind().map(Type::bits), Ok)?;
+        let (tile, count) = match (form.name, shape, bits, transposed, count) {
+            (_, Some("m8n8"), 16, ..) => (Tile::Halves { transposed }, count),
+            ("ldmatrix", Some("m16n16"), 4 | 6 | 8, true, 1 | 2) => {
+                (Tile::Bytes { bits, transposed }, 2 * count)
+            }
+            ("ldmatrix", Some("m8n16"), 4 | 6, false, _) => (Tile::Bytes { bits, transposed }, count),
+            ("stmatrix", Some("m16n8"), 8, true, _) => (Tile::Bytes { bits, transposed }, count),
+            _ => return Err(form.unsupported()),
+        };
+        let since = if matches!(tile, Tile::Bytes { .. }) { Since::Blackwell } else { Since::Always };
+        if let Some(why) = since.missing(self.architecture) {
+            return Err(form.refuse(why));
+        }
+        if !sync || !aligned {
             return Err(form.unsupported());
         }
         let [first, second] = operands(at)?;
@@ -279,8 +293,8 @@ impl Decoder<'_> {
         }
         let address: Address = self.address(address, at)?;
         Ok(match form.name {
-            "ldmatrix" => Op::LoadMatrix { transposed, address, d: list },
-            _ => Op::StoreMatrix { transposed, address, a: list },
+            "ldmatrix" => Op::LoadMatrix { tile, address, d: list },
+            _ => Op::StoreMatrix { tile, address, a: list },
         })
     }
 }
@@ -372,8 +386,8 @@ fn wrong_access(name: &str, words: &[&str]) -> Option<String> {
     let kind = *words.last()?;
     let bits = Type::named(kind).map_or(0, Type::bits);
     let global = words.contains(&"global");
-    if ["tf32", "f16", "bf16", "u16x2", "s16x2", "f16x2", "bf16x2", "f32x2", "e4m3x2", "e5m2x2"]
-        .contains(&kind)
+    if ["tf32", "f16", "bf16", "u16x2", "s16x2", "f16x2", "bf16x2", "f32x2"].contains(&kind)
+        || Type::named(kind).is_some_and(Type::is_narrow)
     {
         return Some(format!("it has no type {kind}"));
     }

@@ -1,4 +1,4 @@
-//! Asynchronous copies, and matrices of 8×8 elements between registers and shared memory.
+//! Asynchronous copies, and matrices between registers and shared memory.
 
 use super::access::in_shared;
 use super::block::Block;
@@ -9,7 +9,7 @@ use super::global::Access as Reach;
 use super::shared::Shared;
 use super::warp::Warp;
 use crate::lanes::{LANES, Lanes, Registers, each, map1, test2};
-use crate::program::{Address, Op, Slot};
+use crate::program::{Address, Op, Slot, Tile};
 
 impl Warp {
     pub(super) fn copy(&mut self, op: &Op, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
@@ -111,10 +111,10 @@ impl Warp {
         Ok(rows)
     }
 
-    /// Matrices from shared memory: a lane of a register has two elements of a row, or of a column where they are transposed.
+    /// Matrices from shared memory.
     pub(super) fn load_matrix(
         &mut self,
-        transposed: bool,
+        tile: Tile,
         address: Address,
         d: &[Slot],
         mask: u32,
@@ -122,13 +122,13 @@ impl Warp {
     ) -> Result<(), Fault> {
         self.check_whole(mask)?;
         let rows = self.rows(address, d.len(), block, None)?;
-        for (rows, slot) in rows.as_chunks::<8>().0.iter().zip(d) {
-            // in registers of the processor throughout: bytes that were just stored are slow to load together
-            let mut halves = [[0; 2]; 8];
-            for (halves, at) in halves.iter_mut().zip(rows) {
-                *halves = [block.shared.get(*at, 8), block.shared.get(at + 8, 8)];
-            }
-            let value = spread(&halves, transposed);
+        // in registers of the processor throughout: bytes that were just stored are slow to load together
+        let mut halves = [[0; 2]; LANES];
+        for (halves, at) in halves.iter_mut().zip(&rows[..8 * d.len()]) {
+            *halves = [block.shared.get(*at, 8), block.shared.get(at + 8, 8)];
+        }
+        for (register, slot) in d.iter().enumerate() {
+            let value = spread(&halves, register, tile);
             match slot {
                 Slot::Word(word, 32) => self.registers.set_word(*word, mask, &value),
                 _ => self.registers.set_any(*slot, mask, &map1(&value, u64::from)),
@@ -140,14 +140,14 @@ impl Warp {
     /// The same back.
     pub(super) fn store_matrix(
         &mut self,
-        transposed: bool,
+        tile: Tile,
         address: Address,
         a: &[Slot],
         mask: u32,
         block: &mut Block<'_>,
     ) -> Result<(), Fault> {
         self.check_whole(mask)?;
-        let contents = gathered(&self.registers, a, transposed);
+        let contents = gathered(&self.registers, a, tile);
         let rows = self.rows(address, a.len(), block, Some(&contents))?;
         for (at, row) in rows.into_iter().zip(contents) {
             for (column, code) in row.into_iter().enumerate() {
@@ -158,31 +158,55 @@ impl Warp {
     }
 }
 
-/// What lanes have of a matrix in a register: two elements of a row, or of a column.
+/// What lanes have of matrices in a register. Of halves two elements of a row, or of a column where they are transposed; of bytes
+/// four of a row, or where they are transposed two of each of two columns (PTX ISA, "ldmatrix"; CUTLASS, `copy_traits_sm100.hpp`).
 #[inline(always)]
-pub(super) fn spread(rows: &[[u64; 2]; 8], transposed: bool) -> Lanes {
+pub(super) fn spread(rows: &[[u64; 2]; LANES], register: usize, tile: Tile) -> Lanes {
     let mut value = [0; LANES];
+    let own = &rows[8 * register..8 * register + 8];
     for lane in 0..LANES {
         let (line, pair) = (lane / 4, lane % 4);
-        value[lane] = if transposed {
-            let code = |row: usize| rows[row][line / 4] >> (16 * (line % 4)) & 0xffff;
-            (code(2 * pair) | code(2 * pair + 1) << 16) as u32
-        } else {
-            (rows[line][pair / 2] >> (32 * (pair % 2))) as u32
+        value[lane] = match tile {
+            Tile::Halves { transposed: true } => {
+                let code = |row: usize| own[row][line / 4] >> (16 * (line % 4)) & 0xffff;
+                (code(2 * pair) | code(2 * pair + 1) << 16) as u32
+            }
+            Tile::Halves { transposed: false } => (own[line][pair / 2] >> (32 * (pair % 2))) as u32,
+            Tile::Bytes { bits, transposed } => u32::from_le_bytes([0, 1, 2, 3].map(|byte| {
+                let (row, column) = match transposed {
+                    true => {
+                        let row = register / 2 * 16 + 4 * pair + register % 2 * 2 + byte % 2;
+                        (rows[row], line + byte / 2 * 8)
+                    }
+                    false => (own[line], 4 * pair + byte),
+                };
+                let whole = u128::from(row[0]) | u128::from(row[1]) << 64;
+                (whole >> (bits as usize * column)) as u8 & (u8::MAX >> (8 - bits))
+            })),
         };
     }
     value
 }
 
 /// The rows of matrices in registers.
-pub(super) fn gathered(registers: &Registers, a: &[Slot], transposed: bool) -> Vec<[u16; 8]> {
+pub(super) fn gathered(registers: &Registers, a: &[Slot], tile: Tile) -> Vec<[u16; 8]> {
     let mut contents = vec![[0; 8]; 8 * a.len()];
     for (matrix, slot) in contents.as_chunks_mut::<8>().0.iter_mut().zip(a) {
         let value = registers.any(*slot);
+        if let Tile::Bytes { .. } = tile {
+            for lane in 0..LANES {
+                for byte in 0..4 {
+                    let (row, column) = (2 * (lane % 4) + byte % 2, lane / 4 + byte / 2 * 8);
+                    let code = (value[lane] >> (8 * byte)) as u16 & 0xff;
+                    matrix[row][column / 2] |= code << (8 * (column % 2));
+                }
+            }
+            continue;
+        }
         for ([low, high], value) in matrix.as_flattened_mut().as_chunks_mut().0.iter_mut().zip(value) {
             (*low, *high) = (value as u16, (value >> 16) as u16);
         }
-        if transposed {
+        if tile == (Tile::Halves { transposed: true }) {
             *matrix = turned(matrix);
         }
     }

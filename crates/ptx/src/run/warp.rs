@@ -548,11 +548,11 @@ impl Warp {
             Op::Load(access) => return self.load(access, mask, block),
             Op::Store(access) => return self.store(access, mask, block),
             Op::Atomic(atomic) => return self.atomic(atomic, mask, block),
-            Op::LoadMatrix { transposed, address, d } => {
-                return self.load_matrix(*transposed, *address, d, mask, block);
+            Op::LoadMatrix { tile, address, d } => {
+                return self.load_matrix(*tile, *address, d, mask, block);
             }
-            Op::StoreMatrix { transposed, address, a } => {
-                return self.store_matrix(*transposed, *address, a, mask, block);
+            Op::StoreMatrix { tile, address, a } => {
+                return self.store_matrix(*tile, *address, a, mask, block);
             }
             Op::CopyAsync { .. } => return self.copy(op, mask, block),
             Op::Completing { op, bytes, barrier } => {

@@ -1,4 +1,4 @@
-//! Registers of 128 bits, stores that complete at barrier objects, clocks and other special registers.
+//! Registers of 128 bits, matrices of bytes, formats of 4 to 8 bits, stores that complete at barrier objects, clocks and other special registers.
 
 use crate::block::Block;
 
@@ -187,4 +187,181 @@ fn clocks_and_other_special_registers() {
         let error = run("sm_80", 1, line).expect_err(line);
         assert!(error.starts_with("line 9: "), "{line}: {error}");
     }
+}
+
+/// What each thread of a warp leaves in some registers, after its words of shared memory hold bytes in order.
+fn matrices(registers: usize, body: &str) -> Vec<u32> {
+    let list: Vec<String> = (0..registers).map(|index| format!("%r{}", 20 + index)).collect();
+    // bytes 4·t to 4·t+3 and 128 further in each turn
+    let fill: String = (0..4u32)
+        .map(|turn| {
+            let first = 0x0302_0100 + 0x8080_8080 * (turn % 2);
+            format!("mad.lo.u32 %r7, %r2, 0x04040404, {first}; st.shared.b32 [%r4+{}], %r7;", 128 * turn)
+        })
+        .collect();
+    let stores: String = list
+        .iter()
+        .enumerate()
+        .map(|(at, register)| format!("st.global.b32 [%d3+{}], {register};", 128 * at))
+        .collect();
+    let block = Block { target: BLACKWELL, words: vec![0; 256], ..Block::of(32) };
+    let body = format!(
+        "{fill} bar.sync 0; mad.lo.u32 %r6, %r2, 16, %r5;\n{}\n{stores}",
+        body.replace("LIST", &list.join(", "))
+    );
+    block.run(&body).unwrap_or_else(|error| panic!("{body}\n{error}"))[..32 * registers].to_vec()
+}
+
+/// The layouts are those of CUTLASS (`copy_traits_sm100.hpp`): of each thread and byte of a register the bit, counted through rows of
+/// 128 bits, which lie in the order of the threads that give their addresses.
+#[test]
+fn matrices_of_bytes() {
+    let bit = |thread: usize, register: usize, byte: usize| {
+        thread % 4 * 256 + thread / 4 * 8 + byte % 2 * 128 + byte / 2 * 64 + register * 1024
+    };
+    let row_of_thread =
+        |thread: usize| thread % 2 + thread / 2 % 2 * 8 + thread / 4 % 4 * 2 + thread / 16 * 16;
+    let word = |bytes: [u8; 4]| u32::from_le_bytes(bytes);
+    // the byte at an offset of memory
+    let memory = |at: usize| at as u8;
+    for (count, registers) in [(1, 2), (2, 4)] {
+        let form = format!("ldmatrix.sync.aligned.m16n16.x{count}.trans.shared.b8 {{LIST}}, [%r6];");
+        let given = matrices(registers, &form);
+        for (at, given) in given.into_iter().enumerate() {
+            let expected = [0, 1, 2, 3].map(|byte| {
+                let bit = bit(at % 32, at / 32, byte);
+                let thread = (0..32).find(|thread| row_of_thread(*thread) == bit / 128).expect("a thread");
+                memory(16 * thread + bit % 128 / 8)
+            });
+            assert_eq!(given, word(expected), "x{count}, register {}, thread {}", at / 32, at % 32);
+        }
+    }
+    // elements of 4 and 6 bits lie together at the start of their rows
+    let element = |row: usize, column: usize, bits: usize| {
+        let whole =
+            (0..16).fold(0u128, |whole, byte| whole | u128::from(memory(16 * row + byte)) << (8 * byte));
+        (whole >> (bits * column)) as u8 & ((1 << bits) - 1)
+    };
+    for (format, bits) in [("b4x16_p64", 4), ("b6x16_p32", 6)] {
+        let form = format!("ldmatrix.sync.aligned.m8n16.x4.shared.b8x16.{format} {{LIST}}, [%r6];");
+        for (at, given) in matrices(4, &form).into_iter().enumerate() {
+            let (register, thread) = (at / 32, at % 32);
+            let one = |byte| element(8 * register + thread / 4, 4 * (thread % 4) + byte, bits);
+            assert_eq!(given, word([0, 1, 2, 3].map(one)), "{format}, register {register}, thread {thread}");
+        }
+        let form = format!("ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8x16.{format} {{LIST}}, [%r6];");
+        for (at, given) in matrices(4, &form).into_iter().enumerate() {
+            let expected = [0, 1, 2, 3].map(|byte| {
+                let bit = bit(at % 32, at / 32, byte);
+                let thread = (0..32).find(|thread| row_of_thread(*thread) == bit / 128).expect("a thread");
+                element(thread, bit % 128 / 8, bits)
+            });
+            assert_eq!(given, word(expected), "{format}, register {}, thread {}", at / 32, at % 32);
+        }
+    }
+    // back: each register holds numbers of its thread
+    let numbers = "mad.lo.u32 %r20, %r2, 0x04040404, 0x03020100; add.u32 %r21, %r20, 0x80808080;\n";
+    let form = format!(
+        "{numbers}stmatrix.sync.aligned.m16n8.x2.trans.shared.b8 [%r6], {{LIST}};\nbar.sync 0; ld.shared.b32 %r20, [%r4]; ld.shared.b32 %r21, [%r4+128];"
+    );
+    let given = matrices(2, &form);
+    for thread in 0..32 {
+        for (register, byte) in (0..8).map(|at| (at / 4, at % 4)) {
+            let at = bit(thread, register, byte) / 8;
+            let stored = given[at / 4] >> (8 * (at % 4)) & 0xff;
+            let number = 4 * thread + byte + 128 * register;
+            assert_eq!(stored as usize, number & 0xff, "thread {thread}, register {register}, byte {byte}");
+        }
+    }
+}
+
+/// What a conversion makes of the number of each of 256 threads, which is `%r2`, and in 8 bits `%b1`.
+fn converted(body: &str) -> Vec<u32> {
+    let block = Block { target: BLACKWELL, ..Block::of(256) };
+    let body = format!(
+        ".reg .b8 %b<9>; mov.b32 {{%b1, %b2, %b3, %b4}}, %r2; cvt.u16.u32 %h1, %r2;\n{body}\nst.global.b32 [%d3], %r9;"
+    );
+    block.run(&body).unwrap_or_else(|error| panic!("{body}\n{error}"))
+}
+
+#[test]
+fn formats_of_4_to_8_bits() {
+    let e2m1 = |code: u32| {
+        let size = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0][code as usize & 7];
+        if code & 8 != 0 { -size } else { size }
+    };
+    let brain = |value: f32| value.to_bits() >> 16;
+    let given = converted("cvt.rn.bf16x2.e2m1x2 %r9, %b1;");
+    let expected: Vec<u32> =
+        (0..256).map(|code| brain(e2m1(code & 15)) | brain(e2m1(code >> 4)) << 16).collect();
+    assert_eq!(given, expected);
+    let relu = converted("cvt.rn.relu.bf16x2.e2m1x2 %r9, %b1;");
+    let positive = |value: f32| if value.is_sign_negative() { 0 } else { brain(value) };
+    let expected: Vec<u32> =
+        (0..256).map(|code| positive(e2m1(code & 15)) | positive(e2m1(code >> 4)) << 16).collect();
+    assert_eq!(relu, expected);
+    // a byte of the wider formats in each half
+    let both = "shl.b16 %h2, %h1, 8; or.b16 %h1, %h1, %h2;\n";
+    // sign, exponent and fraction of 6 bits
+    let six = |code: u32, fraction: u32, bias: i32| {
+        let (sign, rest) = (code >> 5 & 1, code & 31);
+        let (exponent, part) = ((rest >> fraction) as i32, rest & ((1 << fraction) - 1));
+        let scale = |exponent: i32| 2f32.powi(exponent - bias - fraction as i32);
+        let size = match exponent {
+            0 => part as f32 * scale(1),
+            _ => (part + (1 << fraction)) as f32 * scale(exponent),
+        };
+        if sign == 1 { -size } else { size }
+    };
+    for (name, fraction, bias) in [("e2m3x2", 3, 1), ("e3m2x2", 2, 3)] {
+        let given = converted(&format!("{both}cvt.rn.bf16x2.{name} %r9, %h1;"));
+        // the upper two bits of a byte are padding
+        let expected: Vec<u32> = (0..256).map(|code| brain(six(code, fraction, bias)) * 0x10001).collect();
+        assert_eq!(given, expected, "{name}");
+    }
+    let scales = converted(&format!("{both}cvt.rn.bf16x2.ue8m0x2 %r9, %h1;"));
+    let expected: Vec<u32> = (0..256)
+        .map(|code| match code {
+            0 => 0x40,
+            255 => 0x7fff,
+            code => code << 7,
+        })
+        .map(|code: u32| code * 0x10001)
+        .collect();
+    assert_eq!(scales, expected);
+    // FP8 by way of FP16, which holds all of it, and of FP32
+    for name in ["e4m3x2", "e5m2x2"] {
+        let direct = converted(&format!("{both}cvt.rn.bf16x2.{name} %r9, %h1;"));
+        let around = converted(&format!(
+            "{both}cvt.rn.f16x2.{name} %r6, %h1; mov.b32 {{%h3, %h4}}, %r6; cvt.f32.f16 %f1, %h3; cvt.f32.f16 %f2, %h4; cvt.rn.bf16x2.f32 %r9, %f2, %f1;"
+        ));
+        assert_eq!(direct, around, "{name}");
+    }
+    let finite = converted(&format!("{both}cvt.rn.satfinite.bf16x2.e5m2x2 %r9, %h1;"));
+    assert_eq!((finite[0x7c], finite[0xfc]), (0x7f7f_7f7f, 0xff7f_ff7f));
+    // into four bits: to the nearest, ties to even, at most 6
+    let given = converted(
+        "cvt.rn.f32.s32 %f1, %r2; mul.f32 %f1, %f1, 0f3D000000; sub.f32 %f2, 0f00000000, %f1; cvt.rn.satfinite.e2m1x2.f32 %b5, %f2, %f1; mov.b32 %r9, {%b5, %b5, %b5, %b5};",
+    );
+    let near = |value: f32| {
+        let distance = |code: &u32| ((e2m1(*code) - value).abs().to_bits(), code & 1);
+        (0..8).min_by_key(distance).expect("a code")
+    };
+    let expected: Vec<u32> = (0..256)
+        .map(|number: u32| {
+            let code = near(number as f32 / 32.0);
+            ((code | 8) << 4 | code) * 0x0101_0101
+        })
+        .collect();
+    // minus zero keeps its sign, and zero has none
+    assert_eq!(given[1..], expected[1..]);
+    assert_eq!(given[0] & 0xf, 0);
+    let same = "cvt.rn.f32.s32 %f1, %r2; cvt.rn.bf16x2.f32 %r6, %f1, %f1;\n";
+    let direct = converted(&format!("{same}cvt.rn.satfinite.e4m3x2.bf16x2 %h2, %r6; cvt.u32.u16 %r9, %h2;"));
+    let around =
+        converted(&format!("{same}cvt.rn.satfinite.e4m3x2.f32 %h2, %f1, %f1; cvt.u32.u16 %r9, %h2;"));
+    assert_eq!(direct, around);
+    let wrong = Block { target: BLACKWELL, ..Block::of(1) };
+    let error = wrong.run("cvt.rn.bf16x2.e2m1x2 %r9, %h1;").expect_err("16 bits");
+    assert_eq!(error, "line 9: 'cvt.rn.bf16x2.e2m1x2' takes a register of 8 bits");
 }

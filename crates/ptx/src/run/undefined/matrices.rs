@@ -4,7 +4,7 @@ use super::step::Now;
 use super::{Origin, Shadow};
 use crate::lanes::{LANES, Registers, each};
 use crate::matrix::{Multiplier, Sizes, WARPGROUP};
-use crate::program::{Address, Mma, Slot, Wgmma, WgmmaA};
+use crate::program::{Address, Mma, Slot, Tile, Wgmma, WgmmaA};
 use crate::run::access::in_shared;
 use crate::run::descriptor::Descriptor;
 use crate::run::fault::Fault;
@@ -131,21 +131,29 @@ impl Shadow {
     /// Matrices from shared memory.
     pub(super) fn load_matrix(
         &mut self,
-        transposed: bool,
+        tile: Tile,
         address: Address,
         d: &[Slot],
         now: &mut Now<'_, '_>,
     ) -> Result<(), Fault> {
         let rows = self.rows(address, d.len(), now)?;
-        for (matrix, slot) in rows.as_chunks::<8>().0.iter().zip(d) {
+        let mut halves = [[0; 2]; LANES];
+        for (halves, at) in halves.iter_mut().zip(&rows) {
+            *halves = [now.block.undefined.get(*at, 8).0, now.block.undefined.get(at + 8, 8).0];
+        }
+        for (register, slot) in d.iter().enumerate() {
             let undefined = &now.block.undefined;
-            let halves = matrix.map(|at| [undefined.get(at, 8).0, undefined.get(at + 8, 8).0]);
-            let bits = spread(&halves, transposed);
+            let bits = spread(&halves, register, tile);
+            let (matrix, is_turned) = match tile {
+                Tile::Halves { transposed } => (&rows[8 * register..][..8], transposed),
+                Tile::Bytes { transposed: false, .. } => (&rows[8 * register..][..8], false),
+                Tile::Bytes { transposed: true, .. } => (&rows[register / 2 * 16..][..16], true),
+            };
             let mut origins = [0; LANES];
             for lane in each(now.mask) {
                 // the first row that has something undefined: of a transposed matrix a lane has elements of two
                 let near = |row: &usize| undefined.get(*row, 8).0 | undefined.get(row + 8, 8).0 != 0;
-                let row = if transposed { matrix.iter().find(|row| near(row)) } else { matrix.get(lane / 4) };
+                let row = if is_turned { matrix.iter().find(|row| near(row)) } else { matrix.get(lane / 4) };
                 let from = row.map_or(0, |row| match undefined.origin(*row, 16) {
                     0 => now.first_read(lane, true),
                     from => from,
@@ -160,13 +168,13 @@ impl Shadow {
     /// The same back.
     pub(super) fn store_matrix(
         &mut self,
-        transposed: bool,
+        tile: Tile,
         address: Address,
         a: &[Slot],
         now: &mut Now<'_, '_>,
     ) -> Result<(), Fault> {
         let rows = self.rows(address, a.len(), now)?;
-        let contents = gathered(&self.bits, a, transposed);
+        let contents = gathered(&self.bits, a, tile);
         let own = now.first_read(0, false);
         for (index, (at, row)) in rows.into_iter().zip(contents).enumerate() {
             let from = each(now.mask).find_map(|lane| match self.origins.any_lane(a[index / 8], lane) {

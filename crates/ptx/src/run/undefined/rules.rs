@@ -7,7 +7,7 @@ use crate::instruction::compute::elements;
 use crate::lanes::{LANES, Registers, WideLanes, map1, map2};
 use crate::program::Comparison;
 use crate::program::Convert;
-use crate::program::{Condition, Logic, Op, Slot, Type};
+use crate::program::{Condition, Logic, Op, Slot};
 
 fn whole(bits: u64) -> u64 {
     if bits == 0 { 0 } else { u64::MAX }
@@ -101,11 +101,11 @@ impl Shadow {
             (Some(b), ..) => {
                 map2(&a, &self.bits.any(*b), |a, b| undefined(a, half) << half | undefined(b, half))
             }
-            (None, Type::E4M3x2 | Type::E5M2x2, Type::F16x2) => {
-                map1(&a, |a| undefined(a >> 8 & 0xff, 16) << 16 | undefined(a & 0xff, 16))
-            }
-            (None, Type::F16x2, Type::E4M3x2 | Type::E5M2x2) => {
-                map1(&a, |a| undefined(a >> 16 & 0xffff, 8) << 8 | undefined(a & 0xffff, 8))
+            // two numbers into two
+            (None, from, _) if from.is_packed() || from.is_narrow() => {
+                let down = from.bits() / 2;
+                let keep = u64::MAX >> (64 - down);
+                map1(&a, |a| undefined(a >> down & keep, half) << half | undefined(a & keep, half))
             }
             _ if from.is_integer() && to.is_integer() && !saturate => {
                 map1(&a, |a| extend(extend(a, from.bits(), from.is_signed()), to.bits(), to.is_signed()))

@@ -143,8 +143,8 @@ impl Shadow {
             Op::Load(access) => self.load(access, now),
             Op::Store(access) => self.store(access, now),
             Op::Atomic(atomic) => self.atomic(atomic, now),
-            Op::LoadMatrix { transposed, address, d } => self.load_matrix(*transposed, *address, d, now),
-            Op::StoreMatrix { transposed, address, a } => self.store_matrix(*transposed, *address, a, now),
+            Op::LoadMatrix { tile, address, d } => self.load_matrix(*tile, *address, d, now),
+            Op::StoreMatrix { tile, address, a } => self.store_matrix(*tile, *address, a, now),
             Op::Mma(mma) | Op::Nest(mma, _) | Op::OfNest(mma) => self.mma(mma, undefined != 0, now),
             Op::Wgmma(wgmma) => self.wgmma(wgmma, now),
             Op::CopyAsync { bytes, to, from, size, ignore } => {
