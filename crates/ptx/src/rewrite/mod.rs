@@ -97,12 +97,7 @@ pub(crate) fn apply(
 }
 
 /// By the rule; `why` ptxas was not asked.
-fn predicted(
-    function: &mut Function,
-    target: &str,
-    why: Option<String>,
-    rewrites: &mut Rewrites,
-) -> Fusion {
+fn predicted(function: &mut Function, target: &str, why: Option<String>, rewrites: &mut Rewrites) -> Fusion {
     let calls = (!function.inlined.is_empty()).then(|| function.clone());
     predict::predict(function, target.starts_with("sm_8"), rewrites);
     calls.iter().for_each(|text| doubt_calls(text, rewrites));
