@@ -101,7 +101,7 @@ pub(super) fn run(run: &Run) -> Result<(), Failure> {
     }
     let blocks = output::counted(report.blocks, "block");
     let mut text = report.printed;
-    text += format!("{}: {blocks}, {} instructions of threads\n", kernel.name(), report.instructions);
+    text += &format!("{}: {blocks}, {} instructions of threads\n", kernel.name(), report.instructions);
     text += &format!("fusion: {fusion}\n");
     for path in written {
         text += &format!("{path} is written\n");

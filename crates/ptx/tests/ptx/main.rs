@@ -27,6 +27,7 @@ mod rewrites;
 mod sass;
 mod special;
 mod survey;
+mod tensor;
 mod undefined;
 mod warps;
 mod wide;
