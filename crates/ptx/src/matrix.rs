@@ -34,7 +34,8 @@ pub(crate) struct Sizes {
 
 enum Arithmetic {
     Float { simulator: Box<FastSimulator>, a: Format, b: Format, c: Format, scale: Option<BlockScale> },
-    Integer { a_signed: bool, b_signed: bool, saturate: bool },
+    /// `differs`: of bits, whether those that differ are counted, not those that are both set.
+    Integer { a_signed: bool, b_signed: bool, saturate: bool, differs: bool },
 }
 
 impl fmt::Debug for Multiplier {
@@ -61,37 +62,65 @@ impl Multiplier {
         let Some((m, n, k)) = words.iter().find_map(|word| shape(word)) else {
             return Err(refuse("it has no shape"));
         };
-        let wgmma = words[0] == "wgmma";
-        let known = words.contains(&"aligned")
-            && (words.contains(&"mma_async") || words[0] == "mma")
-            && !words
-                .iter()
-                .any(|word| word.starts_with("sp") || word.starts_with("kind::") || *word == "and");
+        let (wgmma, wmma) = (words[0] == "wgmma", words[0] == "wmma");
+        let has = |word: &str| words.contains(&word);
+        let known = has("aligned")
+            && (has("mma_async") || words[0] == "mma" || wmma && has("mma"))
+            && !words.iter().any(|word| word.starts_with("sp") || word.starts_with("kind::"));
         if !known {
             return Err(refuse(""));
         }
         let m = if wgmma { m / 4 } else { m };
-        if m != 16 && (m, n, k) != (8, 8, 4) && (m, n, k) != (8, 8, 16) {
-            return Err(refuse(""));
-        }
         if words[0] == "mma" && !form.contains(".row.col.") {
             return Err(refuse("only row.col is"));
         }
         let types: Vec<&str> = words.iter().copied().filter(|word| bits_of(word).is_some()).collect();
         let (d, a, b) = match types.as_slice() {
-            [d, a, b, _] if !wgmma => (*d, *a, *b),
+            [d, c] if wmma && d == c => (*d, "f16", "f16"),
+            [d, a, b, c] if !wgmma && (!wmma || d == c) => (*d, *a, *b),
             [d, a, b] if wgmma => (*d, *a, *b),
+            _ if wmma => return Err(refuse("C and D must have one type")),
             _ => return Err(refuse("")),
         };
         let (d_bits, a_bits) = (bits_of(d).unwrap_or(32), bits_of(a).unwrap_or(32));
         let name = form.to_owned();
         if d == "s32" {
-            let signed = |kind: &str| kind.starts_with('s');
-            let saturate = words.contains(&"satfinite");
-            if a_bits != 8 || !words.iter().all(|word| !word.contains("popc")) {
-                return Err(refuse("only 8-bit integers are"));
+            let popc = has("popc") && has("xor") != has("and");
+            let old = architecture == Architecture::Turing;
+            let shapes: &[[usize; 3]] = match (words[0], a_bits) {
+                ("wgmma", 8) => &[],
+                ("wmma", 8) => &[[16, 16, 16], [8, 32, 16], [32, 8, 16]],
+                ("wmma", 4) | ("mma", 4) if old || wmma => &[[8, 8, 32]],
+                ("wmma", 1) | ("mma", 1) if old || wmma => &[[8, 8, 128]],
+                ("mma", 8) if old => &[[8, 8, 16]],
+                ("mma", 8) => &[[8, 8, 16], [16, 8, 16], [16, 8, 32]],
+                ("mma", 4) => &[[8, 8, 32], [16, 8, 32], [16, 8, 64]],
+                ("mma", 1) => &[[8, 8, 128], [16, 8, 128], [16, 8, 256]],
+                _ => return Err(refuse("only 8-bit integers are")),
+            };
+            let is_bit = a_bits == 1;
+            if architecture == Architecture::Volta {
+                return Err(refuse("it needs sm_75 or later"));
             }
-            return Ok(Multiplier::of_integers(name, Sizes { m, n, k }, [signed(a), signed(b)], saturate));
+            if !shapes.is_empty() && !shapes.contains(&[m, n, k])
+                || bits_of(b) != Some(a_bits)
+                || is_bit != popc
+                || is_bit && (has("satfinite") || old && has("and"))
+                || a_bits < 8 && wmma && !form.contains(".row.col.")
+            {
+                return Err(refuse(""));
+            }
+            let signed = |kind: &str| kind.starts_with('s');
+            let arithmetic = Arithmetic::Integer {
+                a_signed: signed(a),
+                b_signed: signed(b),
+                saturate: has("satfinite"),
+                differs: has("xor"),
+            };
+            return Ok(Multiplier { name, own: Sizes { m, n, k }, a_bits, d_bits, arithmetic });
+        }
+        if !wmma && m != 16 && (m, n, k) != (8, 8, 4) || has("popc") {
+            return Err(refuse(""));
         }
         if (m, n, k, a) == (8, 8, 4, "f16") {
             return Err(refuse(""));
@@ -124,7 +153,7 @@ impl Multiplier {
     /// An instruction on integers of 8 bits.
     pub(crate) fn of_integers(name: String, own: Sizes, signed: [bool; 2], saturate: bool) -> Multiplier {
         let [a_signed, b_signed] = signed;
-        let arithmetic = Arithmetic::Integer { a_signed, b_signed, saturate };
+        let arithmetic = Arithmetic::Integer { a_signed, b_signed, saturate, differs: false };
         Multiplier { name, own, a_bits: 8, d_bits: 32, arithmetic }
     }
 
@@ -167,14 +196,18 @@ impl Multiplier {
                 let scales = scales.as_ref().map(|(of_a, of_b)| [of_a, of_b]);
                 Ok(simulator.multiply_columns(&a, &b, &c, scales)?.into_codes())
             }
-            Arithmetic::Integer { a_signed, b_signed, saturate } => {
-                let value = |code: u64, signed: bool| {
-                    if signed { i64::from(code as u8 as i8) } else { i64::from(code as u8) }
+            Arithmetic::Integer { a_signed, b_signed, saturate, differs } => {
+                let up = 64 - self.a_bits;
+                let value = |code: u64, signed: bool| match signed {
+                    true => (code << up) as i64 >> up,
+                    false => code as i64,
                 };
                 let d = (0..m * n).map(|index| {
                     let (row, column) = (index / n, index % n);
                     let product = |at: usize| {
-                        value(a.get(row * k + at), *a_signed) * value(b.get(column * k + at), *b_signed)
+                        let a = value(a.get(row * k + at), *a_signed);
+                        let b = value(b.get(column * k + at), *b_signed);
+                        if *differs { a ^ b } else { a * b }
                     };
                     (0..k).step_by(self.own.k).fold(c.get(index) as u32, |sum, first| {
                         let products: i64 = (first..first + self.own.k).map(product).sum();

@@ -9,7 +9,7 @@ use crate::decode::architecture;
 use crate::decode::decoder::Decoder;
 use crate::error::Error;
 use crate::program::{Op, Region};
-use crate::text::{Function as Entry, Module, inlined};
+use crate::text::{Function as Entry, Module, expanded, inlined};
 
 /// How the result of a form is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,11 +76,16 @@ pub(crate) fn survey(module: &Module, entry: &Entry, target: Option<&str>) -> Re
     let target = target.unwrap_or(&module.target);
     let architecture = architecture(target)?;
     // where a call is refused, so is what is passed by it
-    let (function, refused) = match inlined(module, entry) {
+    let (mut function, refused) = match inlined(module, entry) {
         Ok(function) => (function, None),
         Err(Error::Unsupported { why, .. }) => (entry.clone(), Some(why)),
         Err(other) => return Err(other),
     };
+    // what is not expanded is refused below
+    match expanded(&mut function) {
+        Ok(()) | Err(Error::Unsupported { .. }) => {}
+        Err(other) => return Err(other),
+    }
     let mut decoder = Decoder::new(module, &function, architecture)?;
     let mut forms: BTreeMap<&str, FormUse> = BTreeMap::new();
     for instruction in &function.instructions {

@@ -13,7 +13,7 @@ use crate::flow::{Flow, effects};
 use crate::guess::first_guesses;
 use crate::program::{Condition, Effects, Kernel, Op, Order, Step};
 use crate::rewrite::{self, Compiler};
-use crate::text::{Function, Instruction, Module, Operand, inlined};
+use crate::text::{Function, Instruction, Module, Operand, expanded, inlined};
 use decoder::Decoder;
 
 /// One entry, for the architecture of the text or another one.
@@ -28,6 +28,7 @@ pub(crate) fn kernel(
     let mut function = inlined(module, entry)?;
     let forms = count(&function);
     let rewritten = rewrite::apply(module, &mut function, target, compiler)?;
+    expanded(&mut function)?;
     let flow = Flow::of(&function.instructions);
     let mut decoder = Decoder::new(module, &function, architecture)?;
     let mut steps = Vec::with_capacity(function.instructions.len() + 1);

@@ -13,7 +13,7 @@ use crate::text::{Instruction, Operand};
 pub(super) const ROWS: &[Row] = &[
     free("mma", |decoder, form, at| decoder.mma(form, at)),
     free("wgmma", |decoder, form, at| decoder.wgmma(form, at)),
-    free("wmma", |_, form, _| Err(form.refuse("compile for mma.sync"))),
+    free("wmma", |decoder, form, at| decoder.mma(form, at)),
 ];
 
 impl Decoder<'_> {
@@ -57,6 +57,14 @@ impl Decoder<'_> {
             return Err(Error::unsupported(at.line, &at.form, "only dense products are"));
         };
         let counts = multiplier.registers();
+        // of wmma every thread has halves twice, or room for that
+        let shortened = |operand: &Operand, count: usize| match operand {
+            Operand::Vector(list) if at.name() == "wmma" && multiplier.a_bits == 16 && list.len() == 8 => {
+                Operand::Vector(list[..count].to_vec())
+            }
+            operand => operand.clone(),
+        };
+        let (a, b) = (&shortened(a, counts.a), &shortened(b, counts.b));
         let d = self.fragment(d, counts.d, counts.d_bits, at)?;
         let a = self.fragment(a, counts.a, counts.a_bits, at)?;
         let b = self.fragment(b, counts.b, counts.a_bits, at)?;

@@ -68,6 +68,7 @@ pub(crate) fn results(instruction: &Instruction) -> usize {
         "bar" | "barrier" if !instruction.has("red") => 0,
         "wgmma" if !instruction.has("mma_async") => 0,
         "tcgen05" if instruction.has("ld") => 1,
+        "wmma" if instruction.has("store") => 0,
         "call" if !matches!(instruction.operands.first(), Some(Operand::Vector(_))) => 0,
         "mbarrier"
             if !["arrive", "arrive_drop", "test_wait", "try_wait", "pending_count"]

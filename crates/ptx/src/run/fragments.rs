@@ -82,13 +82,14 @@ impl Elements {
     /// Where a register of a fragment is among the words.
     #[inline(always)]
     fn place(&self, register: usize, lines: usize, (line, at): (usize, usize)) -> Place {
-        // one or two groups of eight lines
-        let two = lines / 16;
+        // one, two or four groups of eight lines
+        let groups = lines / 8;
+        let shift = groups.ilog2();
         let (pair, step) = match self.part {
             Part::Accumulator if self.packed == 0 => (register / 2, 2),
             _ => (register, 1),
         };
-        let (line, along) = (line + (pair & two) * 8, (pair >> two) * 4 * step + register % step);
+        let (line, along) = (line + (pair & (groups - 1)) * 8, (pair >> shift) * 4 * step + register % step);
         Place { first: line * self.pitch + (at >> self.packed) + along, pitch: self.pitch, step }
     }
 
@@ -223,6 +224,14 @@ impl Elements {
                     }
                 });
                 Codes::U16(codes)
+            }
+            bits @ (1 | 4) => {
+                let mut codes = Vec::with_capacity(size * 32 / bits);
+                let element = |word: u32, at: usize| (word >> (bits * at)) as u8 & (u8::MAX >> (8 - bits));
+                narrow(&mut |words| {
+                    codes.extend(words.iter().flat_map(|word| (0..32 / bits).map(|at| element(*word, at))));
+                });
+                Codes::U8(codes)
             }
             _ => {
                 let mut codes = Vec::with_capacity(4 * size);

@@ -1,5 +1,6 @@
 //! PTX text as a tree: registers resolved, scopes and labels gone, nothing decoded yet.
 
+mod fragments;
 mod inline;
 mod lexer;
 mod parser;
@@ -10,6 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::Error;
+pub(crate) use fragments::expanded;
 pub(crate) use inline::inlined;
 
 /// A whole file.
@@ -197,6 +199,27 @@ pub(crate) enum Base {
     None,
     Register(RegisterId),
     Symbol(String),
+}
+
+impl Function {
+    /// Puts others in the place of each instruction, which may need more registers.
+    fn replace(
+        &mut self,
+        mut by: impl FnMut(Instruction, &mut Vec<Register>) -> Result<Vec<Instruction>, Error>,
+    ) -> Result<(), Error> {
+        let (mut places, mut all) = (vec![], vec![]);
+        for instruction in &self.instructions {
+            places.push(all.len());
+            all.extend(by(instruction.clone(), &mut self.registers)?);
+        }
+        places.push(all.len());
+        for instruction in &mut all {
+            instruction.operands.iter_mut().for_each(|operand| operand.retarget(&|target| places[target]));
+        }
+        self.rolled.iter_mut().for_each(|at| *at = places[*at]);
+        self.instructions = all;
+        Ok(())
+    }
 }
 
 impl Operand {

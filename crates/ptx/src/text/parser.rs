@@ -870,6 +870,15 @@ fn space_of(word: &str) -> Space {
     }
 }
 
+/// Bits of a type of elements of matrices.
+pub(super) fn bits_of(kind: &str) -> Option<u64> {
+    match kind {
+        "s4" | "u4" => Some(4),
+        "b1" => Some(1),
+        _ => bytes_of(kind).map(|bytes| 8 * bytes),
+    }
+}
+
 /// Bytes of a type.
 pub(super) fn bytes_of(kind: &str) -> Option<u64> {
     let digits = kind.trim_start_matches(|character: char| character.is_ascii_alphabetic());

@@ -37,41 +37,30 @@ pub(super) fn into_registers(function: &mut Function) -> Result<(), Error> {
         let (space, initial) = (Space::Local, vec![]);
         function.variables.push(Variable { name, space, align, bytes: Some(bytes), initial });
     }
-    let mut places = vec![];
-    let mut new = vec![];
-    for instruction in std::mem::take(&mut function.instructions) {
-        places.push(new.len());
+    function.replace(|instruction, registers| {
         let accessed = accessed(&instruction, &sizes)?;
-        let registers: Option<Vec<RegisterId>> =
-            accessed.iter().map(|part| parts.get(part).copied()).collect();
-        match registers {
-            _ if accessed.is_empty() => new.push(instruction),
+        let own: Option<Vec<RegisterId>> = accessed.iter().map(|part| parts.get(part).copied()).collect();
+        match own {
+            _ if accessed.is_empty() => Ok(vec![instruction]),
             None => {
-                let form =
-                    instruction.form.replacen(".param::func", ".param", 1).replacen(".param", ".local", 1);
-                new.push(instruction.made(&form, instruction.operands.clone()));
+                let form = instruction.form.replacen(".param::func", ".param", 1);
+                let form = form.replacen(".param", ".local", 1);
+                Ok(vec![instruction.made(&form, instruction.operands.clone())])
             }
-            Some(registers) if instruction.name() == "call" => {
-                let mut registers = registers.into_iter();
+            Some(own) if instruction.name() == "call" => {
+                let mut own = own.into_iter();
                 let mut call = instruction;
                 call.operands.iter_mut().for_each(|list| {
                     let Operand::Vector(list) = list else { return };
                     for operand in list.iter_mut().filter(|one| matches!(one, Operand::Symbol(..))) {
-                        *operand = registers.next().map_or(Operand::Sink, Operand::Register);
+                        *operand = own.next().map_or(Operand::Sink, Operand::Register);
                     }
                 });
-                new.push(call);
+                Ok(vec![call])
             }
-            Some(registers) => new.extend(moves(&instruction, &registers, &function.registers)?),
+            Some(own) => moves(&instruction, &own, registers),
         }
-    }
-    places.push(new.len());
-    for instruction in &mut new {
-        instruction.operands.iter_mut().for_each(|operand| operand.retarget(&|target| places[target]));
-    }
-    function.rolled.iter_mut().for_each(|at| *at = places[*at]);
-    function.instructions = new;
-    Ok(())
+    })
 }
 
 /// The parts of variables that an instruction reads or writes.

@@ -13,6 +13,7 @@ mod conversions;
 mod errors;
 mod floats;
 mod folding;
+mod fragments;
 mod fusion;
 mod integers;
 mod line;
