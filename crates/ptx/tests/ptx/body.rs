@@ -31,9 +31,13 @@ pub(crate) fn compiled(target: &str, compiler: &Compiler, body: &str) -> Kernel 
     };
     // ptxas takes newer targets in newer versions only
     let version = if target.starts_with("sm_10") { "8.7" } else { "8.4" };
+    let printing = match body.contains("vprintf") {
+        true => ".extern .func (.param .b32 d) vprintf (.param .b64 f, .param .b64 a);",
+        false => "",
+    };
     // the body starts on line 8
     let text = format!(
-        ".version {version}\n.target {target}\n.address_size 64\n.visible .entry one(.param .u64 p)\n.reqntid 32\n{{\n\
+        ".version {version}\n.target {target}\n.address_size 64 {printing}\n.visible .entry one(.param .u64 p)\n.reqntid 32\n{{\n\
          .reg .pred %p<9>; .reg .b16 %h<20>; .reg .b32 %r<20>; .reg .b64 %d<20>; ld.param.b64 %d10, [p]; {loads}\n\
          {body}\nst.global.b{bits} [%d10+32], %{letter}9;\nret;\n}}\n"
     );

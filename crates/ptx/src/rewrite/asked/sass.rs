@@ -268,6 +268,8 @@ impl<'l> Listing<'l> {
                 labels.get(name).copied()
             });
             match one.name() {
+                // a function that is elsewhere comes back here
+                "CALL" if target.is_none() => edge(at, at + 1),
                 "BRA" | "JMP" | "CALL" | "WARPSYNC" => target.into_iter().for_each(|target| edge(at, target)),
                 "BRX" | "JMX" => labels.values().for_each(|target| edge(at, *target)),
                 "RET" => returns.iter().for_each(|target| edge(at, *target)),
