@@ -132,3 +132,34 @@ def test_tools_that_fail_are_an_error_where_they_are_insisted_on(tmp_path, monke
     assert launch().compiler.startswith("nvdisasm is not in ")
     with pytest.raises(bitmma.OptionError, match="fusion 'ask': nvdisasm is not in "):
         launch("ask")
+
+PRINTS = """
+.version 8.4
+.target sm_80
+.address_size 64
+.extern .func (.param .b32 d) vprintf (.param .b64 f, .param .b64 a);
+.extern .func __assertfail (.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 n, .param .b64 s) .noreturn;
+.global .align 1 .b8 format[15] = {98, 108, 111, 99, 107, 32, 37, 100, 58, 32, 37, 103, 10, 0};
+.global .align 1 .b8 name[4] = {111, 110, 101, 0};
+.visible .entry prints(.param .u32 least)
+.reqntid 1
+{
+.reg .pred %p<9>; .reg .b32 %r<9>; .reg .f64 %d<9>; .reg .b64 %a<9>; .local .align 8 .b8 own[16];
+ld.param.b32 %r1, [least]; mov.u32 %r2, %ctaid.x; setp.ge.s32 %p1, %r2, %r1;
+mov.u64 %a1, own; cvta.local.u64 %a2, %a1; mov.u64 %a3, format; cvta.global.u64 %a4, %a3; mov.u64 %a5, name; cvta.global.u64 %a6, %a5;
+cvt.rn.f64.s32 %d1, %r2; mul.f64 %d1, %d1, 0d3FE0000000000000; st.local.u32 [own], %r2; st.local.f64 [own+8], %d1;
+{ .param .b64 f; .param .b64 a; .param .b32 d; st.param.b64 [f], %a4; st.param.b64 [a], %a2; call.uni (d), vprintf, (f, a); }
+@%p1 bra FINE;
+{ .param .b64 m; .param .b64 f; .param .b32 l; .param .b64 n; .param .b64 s;
+st.param.b64 [m], %a6; st.param.b64 [f], %a6; st.param.b32 [l], 7; st.param.b64 [n], %a6; st.param.b64 [s], 1; call.uni __assertfail, (m, f, l, n, s); }
+FINE:
+ret;
+}
+"""
+
+
+def test_what_a_kernel_prints_goes_to_standard_output(capsys):
+    launch_ptx(PRINTS, 3, [0])
+    assert capsys.readouterr().out == "block 0: 0\nblock 1: 0.5\nblock 2: 1\n"
+    with pytest.raises(bitmma.KernelError, match=r"one:7: one: block: \[1,0,0\], thread: \[0,0,0\] Assertion `one` failed"):
+        launch_ptx(PRINTS.replace("setp.ge", "setp.lt"), 3, [1])
