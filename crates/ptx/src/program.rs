@@ -268,6 +268,8 @@ pub(crate) enum Action {
         count: Option<Word>,
         expects: Option<Word>,
         drops: bool,
+        /// Whether it orders nothing but itself.
+        relaxed: bool,
     },
     Expect(Word),
     Complete(Word),
@@ -275,6 +277,7 @@ pub(crate) enum Action {
     Test {
         d: Predicate,
         phase: Phase,
+        relaxed: bool,
     },
     /// Of the copies of this warp that `cp.async` started an arrival when they have come.
     ArriveWithCopies {
@@ -319,14 +322,19 @@ pub(crate) enum Bulk {
         bytes: Word,
         barrier: Address,
     },
+    /// An operation combines with what is there.
     CopyOut {
         to: Address,
         from: Address,
         bytes: Word,
+        op: Option<(AtomicOp, Type)>,
     },
     Commit,
-    /// Until at most that many groups are left.
-    Wait(u32),
+    /// Until at most that many groups are left; `reads`: that have not read their sources.
+    Wait {
+        left: u32,
+        reads: bool,
+    },
     /// Sets a field of a tensor map in shared memory.
     Replace {
         address: Address,

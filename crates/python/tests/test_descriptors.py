@@ -152,3 +152,66 @@ def test_maps_are_checked() -> None:
             launched(*args, **values)
     with pytest.raises(PtxError, match="is a tensor map of 128 bytes, but parameter"):
         launch_ptx(compiled, (1, 1), [TensorMap(x, [64, 64], 128)] * 10, fusion="predict")
+
+
+def copied(instruction: str, given: np.ndarray, box: list[int], steps: list[int], held: np.ndarray) -> None:
+    """Copies a box of a tensor to shared memory, or with a reduction (`.min`) an array from there to it."""
+    count = held.size * held.itemsize // 4
+    load = "mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], {bytes};\n" + (
+        "cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes [s], [%d1, {{0, 0}}], [m];\n"
+        "W: mbarrier.try_wait.parity.shared::cta.b64 %p1, [m], 0; @!%p1 bra W;"
+    )
+    store = (
+        "fence.proxy.async.shared::cta;\n"
+        "cp.reduce.async.bulk.tensor.2d.global.shared::cta.{op}.tile.bulk_group [%d1, {{0, 0}}], [s];\n"
+        "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"
+    )
+    words = range(0, 4 * count, 4)
+    before = "".join(f"ld.global.u32 %r1, [%d2+{at}]; st.shared.u32 [s+{at}], %r1;\n" for at in words)
+    after = "".join(f"ld.shared.u32 %r1, [s+{at}]; st.global.u32 [%d2+{at}], %r1;\n" for at in words)
+    body = before + store.format(op=instruction) if instruction else load.format(bytes=4 * count) + after
+    compiled = f"""
+.version 8.7
+.target sm_90a
+.address_size 64
+.visible .entry one(.param .align 64 .b8 map[128], .param .u64 held)
+.reqntid 1
+{{ .reg .pred %p<2>; .reg .b32 %r<2>; .reg .b64 %d<3>; .shared .align 128 .b8 s[1024]; .shared .align 8 .b8 m[8];
+mov.b64 %d1, map; cvta.param.u64 %d1, %d1; ld.param.u64 %d2, [held];
+mbarrier.init.shared::cta.b64 [m], 1;
+{body}
+ret; }}
+"""
+    launch_ptx(compiled, 1, [TensorMap(given, box, steps=steps), held], fusion="predict")
+
+
+def test_the_step_along_the_first_dimension_is_ignored() -> None:
+    x = np.arange(64, dtype=np.float32).reshape(4, 16)
+    for step in (1, 2, 9):
+        held = np.zeros((2, 8), np.float32)
+        copied("", x, [4, 8], [2, step], held)
+        assert (held == x[::2, :8]).all(), step
+
+
+@pytest.mark.parametrize("dtype", ["u4", "i4", "u8", "i8", "f2", "f4", "f8"])
+def test_reductions_have_the_types_of_ptx(dtype: str) -> None:
+    integer, x = dtype[0] != "f", np.arange(3, 67).reshape(4, 16).astype(dtype)
+    held = x[:, ::-1].copy()
+    reductions = {
+        "add": (np.add, dtype != "i8"),
+        "min": (np.minimum, integer or dtype == "f2"),
+        "max": (np.maximum, integer or dtype == "f2"),
+        "and": (np.bitwise_and, integer),
+        "or": (np.bitwise_or, integer),
+        "xor": (np.bitwise_xor, integer),
+        "inc": (lambda a, b: np.where(a >= b, 0, a + 1), dtype == "u4"),
+        "dec": (lambda a, b: np.where((a == 0) | (a > b), b, a - 1), dtype == "u4"),
+    }
+    for name, (function, is_known) in reductions.items():
+        given = x.copy()
+        if is_known:
+            copied(name, given, [4, 16], [1, 1], held)
+            assert (given == function(x, held)).all(), name
+        else:
+            with pytest.raises(KernelError, match=f"of a bulk copy takes .*, not {dict(u='u', i='s', f='f')[dtype[0]]}{8 * int(dtype[1])}"):
+                copied(name, given, [4, 16], [1, 1], held)

@@ -36,11 +36,9 @@ impl Decoder<'_> {
         let is_new = at.has("expect_tx") || matches!(action, "try_wait" | "complete_tx");
         self.needs_hopper(is_new, form)?;
         let (expects, parity) = (action != "expect_tx" && form.flag("expect_tx"), form.flag("parity"));
+        let relaxed = form.flag("relaxed");
         form.drop_if(|word| {
-            matches!(
-                word,
-                "release" | "acquire" | "relaxed" | "cta" | "noComplete" | "shared" | "shared::cta"
-            )
+            matches!(word, "release" | "acquire" | "cta" | "noComplete" | "shared" | "shared::cta")
         });
         // clusters have one block
         form.drop_if(|word| matches!(word, "cluster" | "shared::cluster"));
@@ -60,7 +58,7 @@ impl Decoder<'_> {
                 let count = rest.first().map(|count| self.word(count, at)).transpose()?;
                 let state = self.any(state, Type::B64, at)?;
                 let (count, expects) = if expects { (None, count) } else { (count, None) };
-                (address, Action::Arrive { state, count, expects, drops: action == "arrive_drop" })
+                (address, Action::Arrive { state, count, expects, drops: action == "arrive_drop", relaxed })
             }
             ("expect_tx", [address, bytes]) => (address, Action::Expect(self.word(bytes, at)?)),
             ("complete_tx", [address, bytes]) => (address, Action::Complete(self.word(bytes, at)?)),
@@ -70,7 +68,7 @@ impl Decoder<'_> {
                     true => Phase::Parity(self.word(phase, at)?),
                     false => Phase::State(self.wide(phase, at)?),
                 };
-                (address, Action::Test { d: self.predicate(d, at)?, phase })
+                (address, Action::Test { d: self.predicate(d, at)?, phase, relaxed })
             }
             _ => return Err(form.unsupported()),
         };
@@ -271,9 +269,9 @@ impl Decoder<'_> {
             return done(Bulk::Commit);
         }
         if form.flag("wait_group") {
-            form.flag("read");
+            let reads = form.flag("read");
             return match at.operands.as_slice() {
-                [Operand::Integer(left)] => done(Bulk::Wait((*left).min(1 << 20) as u32)),
+                [Operand::Integer(left)] => done(Bulk::Wait { left: (*left).min(1 << 20) as u32, reads }),
                 _ => Err(form.unsupported()),
             };
         }
@@ -292,6 +290,7 @@ impl Decoder<'_> {
             ("xor", AtomicOp::Xor),
         ];
         let op = if form.flag("reduce") { form.one_of(&ops) } else { None };
+        self.ordered |= op.is_some();
         let policy = form.flag("L2::cache_hint");
         if form.flag("multicast::cluster") {
             return Err(form.refuse("clusters of several blocks are not"));
@@ -302,23 +301,17 @@ impl Decoder<'_> {
         let in_ = form.flag("mbarrier::complete_tx::bytes");
         let out = form.flag("bulk_group");
         let tensor = form.flag("tensor");
+        let dimensions = form.one_of(&[("1d", 1), ("2d", 2), ("3d", 3), ("4d", 4), ("5d", 5)]);
         form.drop_if(|word| {
-            matches!(
-                word,
-                "global"
-                    | "shared::cta"
-                    | "shared::cluster"
-                    | "tile"
-                    | "1d"
-                    | "2d"
-                    | "3d"
-                    | "4d"
-                    | "5d"
-                    | "cta_group::1"
-            )
+            matches!(word, "global" | "shared::cta" | "shared::cluster" | "tile" | "cta_group::1")
         });
         let gathers = form.flag("tile::gather4");
         let scatters = form.flag("tile::scatter4");
+        // four rows have one coordinate of the column, and their numbers
+        let wanted =
+            if gathers || scatters { dimensions.filter(|count| *count == 2).map(|_| 5) } else { dimensions };
+        let no_flush = form.flag("noftz");
+        let kind = if op.is_some() && !tensor { Some(form.need_kind()?) } else { None };
         let mut all = at.operands.as_slice();
         if policy {
             all = all.split_last().map_or(all, |(_, rest)| rest);
@@ -326,6 +319,17 @@ impl Decoder<'_> {
         let mapped = |decoder: &mut Self, operand: &Operand| match operand {
             Operand::Vector(list) => match list.as_slice() {
                 [map, Operand::Vector(coordinates)] => {
+                    if wanted != Some(coordinates.len()) {
+                        return Err(Error::syntax(
+                            at.line,
+                            format!(
+                                "'{}' takes {} coordinates, not {}",
+                                at.form,
+                                wanted.unwrap_or(0),
+                                coordinates.len()
+                            ),
+                        ));
+                    }
                     let words: Result<Box<[Word]>, Error> =
                         coordinates.iter().map(|coordinate| decoder.word(coordinate, at)).collect();
                     Ok((decoder.address(map, at)?, words?))
@@ -353,11 +357,40 @@ impl Decoder<'_> {
                     barrier: self.address(barrier, at)?,
                 })
             }
-            (false, false, true, [to, from, bytes]) if op.is_none() => {
+            (false, false, true, [to, from, bytes]) => {
+                let op = op.zip(kind);
+                if let Some((op, kind)) = op {
+                    reduces(op, kind, false).map_err(|why| form.refuse(&why))?;
+                    let half = matches!(kind, Type::F16 | Type::BF16);
+                    if no_flush != (half && op == AtomicOp::Add) {
+                        return Err(form.refuse("sums of halves, and no others, have .noftz"));
+                    }
+                }
                 let (to, from) = (self.address(to, at)?, self.address(from, at)?);
-                done(Bulk::CopyOut { to, from, bytes: self.word(bytes, at)? })
+                done(Bulk::CopyOut { to, from, bytes: self.word(bytes, at)?, op })
             }
             _ => Err(form.unsupported()),
         }
     }
+}
+
+/// An error if bulk copies do not combine elements of a type so (PTX ISA, "cp.reduce.async.bulk"). Elements of a tensor (`of_map`) have
+/// no types without a sign of their bits: integers are what `and`, `or` and `xor` combine.
+pub(crate) fn reduces(op: AtomicOp, kind: Type, of_map: bool) -> Result<(), String> {
+    use Type::{B32, B64, BF16, F16, F32, F64, S32, S64, U32, U64};
+    let (name, types): (_, &[Type]) = match op {
+        AtomicOp::Add => ("add", &[U32, S32, U64, F32, F64, F16, BF16]),
+        AtomicOp::Minimum => ("min", &[U32, S32, U64, S64, F16, BF16]),
+        AtomicOp::Maximum => ("max", &[U32, S32, U64, S64, F16, BF16]),
+        AtomicOp::Increment => ("inc", &[U32]),
+        AtomicOp::Decrement => ("dec", &[U32]),
+        _ if of_map => ("and, or, xor", &[U32, S32, U64, S64]),
+        _ => ("and, or, xor", &[B32, B64]),
+    };
+    if types.contains(&kind) {
+        return Ok(());
+    }
+    let name_of = |kind: Type| format!("{kind:?}").to_lowercase();
+    let types: Vec<String> = types.iter().map(|kind| name_of(*kind)).collect();
+    Err(format!("{name} of a bulk copy takes {}, not {}", types.join(", "), name_of(kind)))
 }

@@ -44,8 +44,9 @@ struct Barrier {
 pub(crate) enum Pause {
     /// `unwritten`: whether it read memory that nobody wrote.
     Ended { unwritten: bool },
-    /// A warp waits for a value in memory; `changes`: whether memory changed meanwhile.
-    Spins { changes: bool },
+    /// A warp waits for a value in memory; `changes`: whether memory changed meanwhile; `alone`: whether no other block can change what
+    /// the warps wait for.
+    Spins { changes: bool, alone: bool },
 }
 
 /// Barriers of a block.
@@ -107,7 +108,15 @@ impl<'l> Block<'l> {
                     spins |= warps[index].spin.has_stopped();
                     match warps[index].state {
                         State::InWarpgroup { at } => self.warpgroup(index / WARPGROUP, at, warps)?,
-                        State::Done => self.ended(index),
+                        State::Done => {
+                            if let Some((at, _, line)) = warps[index].bulks.reads().next() {
+                                let what = format!(
+                                    "the block ends while this copy may still read shared memory at {at:#x}: cp.async.bulk.wait_group.read is missing"
+                                );
+                                return Err(warps[index].error(self, line, Fault::new(0, what)));
+                            }
+                            self.ended(index);
+                        }
                         _ => {}
                     }
                     self.release(warps);
@@ -121,6 +130,7 @@ impl<'l> Block<'l> {
                     );
                     return Err(warps[0].error(self, warps[0].line(self.launch.kernel), Fault::new(0, what)));
                 }
+                self.launch.global.flights.forget(self.clocks.block);
                 let unwritten = self.shared.unwritten.is_some() || warps.iter().any(|warp| warp.unwritten);
                 return Ok(Pause::Ended { unwritten });
             }
@@ -133,7 +143,9 @@ impl<'l> Block<'l> {
                     return Err(self.stuck(warps));
                 }
                 let changes = warps.iter_mut().fold(false, |all, warp| all | warp.spin.has_changed());
-                return Ok(Pause::Spins { changes });
+                let mut ready = warps.iter().filter(|warp| warp.state == State::Ready);
+                let alone = ready.all(|warp| warp.waits_at.is_some() && warp.spin.waits_for_objects());
+                return Ok(Pause::Spins { changes, alone });
             }
             Warp::add_products(self.launch.kernel, warps).map_err(|(warp, fault)| {
                 warps[warp].error(self, warps[warp].line(self.launch.kernel), fault)

@@ -11,6 +11,8 @@ use crate::lanes::LANES;
 /// A block that has not ended.
 struct Live<'l> {
     number: u64,
+    /// How often it was found to wait for itself alone since it last changed anything.
+    in_vain: usize,
     block: Block<'l>,
     warps: Vec<Warp>,
 }
@@ -20,6 +22,9 @@ const MOST_WAITING: usize = 4096;
 
 /// Times that blocks are asked whether they still wait while nothing changes, before that is an error.
 const MOST_LOOKS: usize = 100_000;
+
+/// The same of a block that waits for what no other block does.
+const MOST_LOOKS_ALONE: usize = 1000;
 
 /// Runs blocks until no more `start`; the instructions of their threads. A block runs until it ends, or waits for a value that
 /// another thread writes: then the next one starts, or, if all have, goes on.
@@ -39,7 +44,7 @@ pub(super) fn run_all(
             (Some(number), old) => {
                 old.into_iter().for_each(|old| waiting.push_front(old));
                 let mut live = ended.pop().unwrap_or_else(|| Live::new(running));
-                live.number = number;
+                (live.number, live.in_vain) = (number, 0);
                 live.block.start(number, &mut live.warps);
                 live
             }
@@ -56,9 +61,11 @@ pub(super) fn run_all(
                 ended.push(live);
                 (looks, is_due) = (0, !waiting.is_empty());
             }
-            Ok(Pause::Spins { changes }) => {
+            Ok(Pause::Spins { changes, alone }) => {
                 looks = if changes { 0 } else { looks + 1 };
-                if looks > MOST_LOOKS.max(100 * waiting.len()) || running.look().is_err() {
+                live.in_vain = if alone && !changes { live.in_vain + 1 } else { 0 };
+                let is_over = live.in_vain > MOST_LOOKS_ALONE || looks > MOST_LOOKS.max(100 * waiting.len());
+                if is_over || running.look().is_err() {
                     fail(live.number, live.block.waits_in_vain(&live.warps));
                     ended.push(live);
                     break;
@@ -83,6 +90,6 @@ impl<'l> Live<'l> {
     fn new(running: &'l Running<'l>) -> Live<'l> {
         let count = running.threads().div_ceil(LANES);
         let warps = (0..count).map(|_| Warp::new(running.kernel)).collect();
-        Live { number: 0, block: Block::new(running), warps }
+        Live { number: 0, in_vain: 0, block: Block::new(running), warps }
     }
 }

@@ -4,11 +4,13 @@ use super::access::{in_shared, resolve, update};
 use super::block::Block;
 use super::clocks::Kind;
 use super::fault::{Fault, Race};
+use super::flight::{Does, Key, Range};
 use super::global::Access as Reach;
-use super::objects::Piece;
+use super::objects::{Brought, Piece};
 use super::shared::Shared;
 use super::tensor::{MARK, SIZE, TensorMap, place};
 use super::warp::Warp;
+use crate::instruction::bulk::reduces;
 use crate::lanes::each;
 use crate::program::{Address, AtomicOp, Bulk, Region, Type, Word};
 
@@ -46,7 +48,7 @@ fn visit(map: &TensorMap, first: &[i64; 5], rows: Option<&[i64]>, work: Visit<'_
                     for at in 1..usize::from(map.rank) {
                         let along = match rows {
                             Some(rows) if at == 1 => rows[i1 as usize],
-                            _ => first[at] + (outer[at] * u64::from(map.steps[at])) as i64,
+                            _ => first[at] + (outer[at] * u64::from(map.step(at))) as i64,
                         };
                         let is_inside = (0..i64::from(map.dimensions[at])).contains(&along);
                         offset = offset.filter(|_| is_inside).map(|offset| {
@@ -54,7 +56,7 @@ fn visit(map: &TensorMap, first: &[i64; 5], rows: Option<&[i64]>, work: Visit<'_
                         });
                     }
                     for i0 in 0..counts[0] {
-                        let along = first[0] + (i0 * u64::from(map.steps[0])) as i64;
+                        let along = first[0] + i0 as i64;
                         let is_inside = (0..i64::from(map.dimensions[0])).contains(&along);
                         let at = offset.filter(|_| is_inside);
                         work(linear, at.map(|offset| offset.wrapping_add(along as u64 * element)))?;
@@ -76,8 +78,7 @@ impl Warp {
                 self.bulks.groups.push_back(open);
                 return Ok(());
             }
-            // what it has read it has also written
-            Bulk::Wait(left) => return self.wait_for_bulk(*left as usize, mask, block),
+            Bulk::Wait { left, reads } => return self.wait_for_bulk(*left as usize, *reads, mask, block),
             Bulk::CopyMap { to, from } => {
                 self.check_whole(mask)?;
                 return self.copy_map(*to, *from, mask, block);
@@ -88,18 +89,20 @@ impl Warp {
             match bulk {
                 Bulk::Load { to, map, coordinates, barrier, gathers } => {
                     let map = self.map(*map, lane, block)?;
-                    let pieces = self.box_in(&map, coordinates, *gathers, *to, lane, block)?;
-                    self.bring(*barrier, pieces, lane, block)?;
+                    let brought = self.box_in(&map, coordinates, *gathers, *to, lane, block)?;
+                    self.bring(*barrier, brought, lane, block)?;
                 }
                 Bulk::Store { map, coordinates, from, op, scatters } => {
                     let map = self.map(*map, lane, block)?;
                     self.box_out(&map, (coordinates, *scatters), *from, *op, lane, block)?;
                 }
                 Bulk::CopyIn { to, from, bytes, barrier } => {
-                    let pieces = self.bytes_in(*to, *from, *bytes, lane, block)?;
-                    self.bring(*barrier, pieces, lane, block)?;
+                    let brought = self.bytes_in(*to, *from, *bytes, lane, block)?;
+                    self.bring(*barrier, brought, lane, block)?;
                 }
-                Bulk::CopyOut { to, from, bytes } => self.bytes_out(*to, *from, *bytes, lane, block)?,
+                Bulk::CopyOut { to, from, bytes, op } => {
+                    self.bytes_out(*to, *from, (*bytes, *op), lane, block)?;
+                }
                 Bulk::Replace { address, field, value } => {
                     let at = self.shared_address(*address, lane);
                     let fault = |what: String| Fault::new(lane, what);
@@ -125,7 +128,7 @@ impl Warp {
                         bytes => put(at + offset, value & u64::from(u32::MAX), bytes)?,
                     }
                 }
-                Bulk::Commit | Bulk::Wait(_) | Bulk::CopyMap { .. } => {}
+                Bulk::Commit | Bulk::Wait { .. } | Bulk::CopyMap { .. } => {}
             }
         }
         Ok(())
@@ -135,12 +138,20 @@ impl Warp {
         in_shared(self.registers.addresses(address)[lane])
     }
 
-    /// The copies of a warp from shared memory are over but for some groups: they have read their sources now at the latest.
-    fn wait_for_bulk(&mut self, left: usize, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
+    /// The copies of a warp from shared memory are over but for some groups: they have read their sources, and, unless it waits for
+    /// `reads` alone, written, now at the latest.
+    fn wait_for_bulk(
+        &mut self,
+        left: usize,
+        reads: bool,
+        mask: u32,
+        block: &mut Block<'_>,
+    ) -> Result<(), Fault> {
         let lane = mask.trailing_zeros() as usize;
-        while self.bulks.groups.len() > left {
-            for (at, bytes) in self.bulks.groups.pop_front().unwrap_or_default() {
-                let by = block.clocks.by(self.number);
+        let over = self.bulks.groups.len().saturating_sub(left);
+        let by = block.clocks.by(self.number);
+        for group in self.bulks.groups.range_mut(..over) {
+            for (at, bytes, _) in std::mem::take(&mut group.reads) {
                 block.shared.end_reads(at, bytes);
                 block
                     .shared
@@ -148,9 +159,36 @@ impl Warp {
                     .map_err(|race| Fault::new(lane, race))?;
             }
         }
-        let still: Vec<(usize, usize)> =
-            self.bulks.groups.iter().chain([&self.bulks.open]).flatten().copied().collect();
-        still.into_iter().for_each(|(at, bytes)| block.shared.start_reads(at, bytes));
+        self.bulks.reads().for_each(|(at, bytes, _)| block.shared.start_reads(at, bytes));
+        if !reads {
+            let over: Vec<_> = self.bulks.groups.drain(..over).collect();
+            for group in over {
+                self.end_copies(&group.writes, lane, block)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes what a copy does with global memory until it is waited for.
+    fn start_copy(ranges: &[Range], does: Does, block: &Block<'_>) -> Vec<Key> {
+        let global = &block.launch.global;
+        match ranges.first().and_then(|(at, _)| global.region(*at)) {
+            Some((memory, _)) if global.keeps_copies(memory) => global.flights.start(ranges, does),
+            _ => vec![],
+        }
+    }
+
+    /// Copies were waited for: they have read and written global memory now at the latest.
+    pub(super) fn end_copies(&self, keys: &[Key], lane: usize, block: &Block<'_>) -> Result<(), Fault> {
+        let global = &block.launch.global;
+        for ((start, bytes), does) in global.flights.end(keys, block.clocks.by(self.number)) {
+            let reach = if does == Does::Combines { COMBINES } else { Reach::Write };
+            let unit = 1 << (start | bytes | 8).trailing_zeros();
+            for at in (start..start + bytes).step_by(unit) {
+                let Some((memory, offset)) = global.region(at) else { continue };
+                self.note_global(memory, reach, (1 << lane, |_| offset, unit as u8), |_| false, block)?;
+            }
+        }
         Ok(())
     }
 
@@ -249,12 +287,12 @@ impl Warp {
         to: Address,
         lane: usize,
         block: &mut Block<'_>,
-    ) -> Result<Vec<Piece>, Fault> {
+    ) -> Result<Brought, Fault> {
         let fault = |what: String| Fault::new(lane, what);
         let (first, rows) = self.coordinates(map, coordinates, gathers, lane).map_err(fault)?;
         let element = map.element();
         let launch = block.launch;
-        let mut bytes: Vec<u8> = vec![];
+        let (mut bytes, mut ranges): (Vec<u8>, Vec<Range>) = (vec![], vec![]);
         let mut noted = Ok(());
         visit(map, &first, rows.as_deref(), &mut |_, at| {
             let value = match at {
@@ -268,6 +306,7 @@ impl Warp {
                     if noted.is_ok() {
                         noted = self.note_global(memory, Reach::Read, lanes, |_| false, block);
                     }
+                    extend(&mut ranges, (at, element));
                     memory.load(offset, element as u8)
                 }
             };
@@ -283,7 +322,8 @@ impl Warp {
             )));
         }
         let places = (0..).step_by(16).map(|step| map.exchanged(to.wrapping_add(step)));
-        self.pieces(&bytes, places, lane, block)
+        let sources = Warp::start_copy(&ranges, Does::Reads, block);
+        Ok(Brought { pieces: self.pieces(&bytes, places, lane, block)?, sources })
     }
 
     /// Pieces of 16 bytes that a copy will write to some places.
@@ -298,7 +338,7 @@ impl Warp {
         for (value, at) in bytes.as_chunks::<16>().0.iter().zip(places) {
             let at = block.shared.checked(at, 16, "copies").map_err(|what| Fault::new(lane, what))?;
             let by = block.clocks.by(self.number);
-            block.shared.note_copy(at, 16, by).map_err(|race| Fault::new(lane, race))?;
+            block.shared.note_copy((at, 16), true, by).map_err(|race| Fault::new(lane, race))?;
             if block.launch.undefined.is_some() {
                 block.undefined.put(at, 8, 0, 0);
                 block.undefined.put(at + 8, 8, 0, 0);
@@ -312,7 +352,7 @@ impl Warp {
     fn bring(
         &mut self,
         barrier: Address,
-        pieces: Vec<Piece>,
+        brought: Brought,
         lane: usize,
         block: &mut Block<'_>,
     ) -> Result<(), Fault> {
@@ -320,7 +360,7 @@ impl Warp {
         let at = self.shared_address(barrier, lane);
         let at = block.shared.checked(at, 8, "finds an mbarrier object of").map_err(fault)?;
         let left = block.clocks.leave(self.number);
-        block.objects.get(at).map_err(fault)?.bring(pieces, &left);
+        block.objects.get(at).map_err(fault)?.bring(brought, &left).map_err(fault)?;
         self.spin.changes = true;
         Ok(())
     }
@@ -333,12 +373,13 @@ impl Warp {
         block: &mut Block<'_>,
     ) -> Result<Vec<u8>, Fault> {
         let mut bytes = vec![];
+        let line = self.line(block.launch.kernel);
         for at in places {
             let at = block.shared.checked(at, 16, "copies").map_err(|what| Fault::new(lane, what))?;
             let by = block.clocks.by(self.number);
             block.shared.note_read(at, 16, (false, true), by).map_err(|race| Fault::new(lane, race))?;
             block.shared.start_reads(at, 16);
-            self.bulks.open.push((at, 16));
+            self.bulks.open.reads.push((at, 16, line));
             bytes.extend(block.shared.array::<16>(at));
         }
         Ok(bytes)
@@ -370,7 +411,11 @@ impl Warp {
         let bytes = self.read_shared(places, lane, block)?;
         let launch = block.launch;
         let kind = KINDS[usize::from(map.kind).min(10)];
+        if let Some(op) = op {
+            reduces(op, kind, true).map_err(fault)?;
+        }
         let (mut noted, line) = (Ok(()), self.line(launch.kernel));
+        let mut ranges: Vec<Range> = vec![];
         visit(map, &first, rows.as_deref(), &mut |linear, at| {
             let Some(at) = at else { return Ok(()) };
             let mut code = [0; 8];
@@ -382,15 +427,13 @@ impl Warp {
             let (value, reach) = match op {
                 None => (given, Reach::Write),
                 // as `red` with the scope of the device
-                Some(op) => (
-                    update(op, kind, false, false, old, given, 0),
-                    Reach::StrongWrite { in_block: false, follows: false },
-                ),
+                Some(op) => (update(op, kind, false, false, old, given, 0), COMBINES),
             };
             if noted.is_ok() {
                 noted =
                     self.note_global(memory, reach, (1 << lane, |_| offset, size), |_| old == value, block);
             }
+            extend(&mut ranges, (at, element));
             memory.store(offset, size, value);
             memory.written.store(true, std::sync::atomic::Ordering::Relaxed);
             launch.witness(memory, offset, size, line, || self.thread(block, lane));
@@ -398,7 +441,10 @@ impl Warp {
         })
         .map_err(fault)?;
         self.spin.changes = true;
-        noted
+        noted?;
+        let does = op.map_or(Does::Writes, |_| Does::Combines);
+        self.bulks.open.writes.extend(Warp::start_copy(&ranges, does, block));
+        Ok(())
     }
 
     fn bytes_in(
@@ -408,7 +454,7 @@ impl Warp {
         bytes: Word,
         lane: usize,
         block: &mut Block<'_>,
-    ) -> Result<Vec<Piece>, Fault> {
+    ) -> Result<Brought, Fault> {
         let fault = |what: String| Fault::new(lane, what);
         let count = u64::from(self.registers.word(bytes)[lane]);
         let from = self.registers.addresses(from)[lane];
@@ -421,14 +467,16 @@ impl Warp {
             self.note_global(memory, Reach::Read, (1 << lane, |_| offset, 8), |_| false, block)?;
             contents.extend(memory.load(offset, 8).to_le_bytes());
         }
-        self.pieces(&contents, (0..).step_by(16).map(|step| to.wrapping_add(step)), lane, block)
+        let sources = Warp::start_copy(&[(from, count)], Does::Reads, block);
+        let places = (0..).step_by(16).map(|step| to.wrapping_add(step));
+        Ok(Brought { pieces: self.pieces(&contents, places, lane, block)?, sources })
     }
 
     fn bytes_out(
         &mut self,
         to: Address,
         from: Address,
-        bytes: Word,
+        (bytes, op): (Word, Option<(AtomicOp, Type)>),
         lane: usize,
         block: &mut Block<'_>,
     ) -> Result<(), Fault> {
@@ -440,18 +488,39 @@ impl Warp {
         let contents =
             self.read_shared((0..count).step_by(16).map(|step| from.wrapping_add(step)), lane, block)?;
         let (launch, line) = (block.launch, self.line(block.launch.kernel));
-        let places = (0..count).step_by(8).map(|step| to.wrapping_add(step));
-        for (at, value) in places.zip(contents.as_chunks::<8>().0) {
-            let value = u64::from_le_bytes(*value);
-            let (memory, offset) = launch.global.checked(at, 8, "copies").map_err(fault)?;
-            let same = |_: usize| memory.load(offset, 8) == value;
-            self.note_global(memory, Reach::Write, (1 << lane, |_| offset, 8), same, block)?;
-            memory.store(offset, 8, value);
+        let size = op.map_or(8, |(_, kind)| kind.bits() as usize / 8);
+        for (step, part) in (0..).step_by(size).zip(contents.chunks(size)) {
+            let mut code = [0; 8];
+            code[..size].copy_from_slice(part);
+            let given = u64::from_le_bytes(code);
+            let at = to.wrapping_add(step);
+            let (memory, offset) = launch.global.checked(at, size as u64, "copies").map_err(fault)?;
+            let old = memory.load(offset, size as u8);
+            let (value, reach) = match op {
+                None => (given, Reach::Write),
+                Some((op, kind)) => (update(op, kind, false, false, old, given, 0), COMBINES),
+            };
+            let lanes = (1 << lane, |_: usize| offset, size as u8);
+            self.note_global(memory, reach, lanes, |_| old == value, block)?;
+            memory.store(offset, size as u8, value);
             memory.written.store(true, std::sync::atomic::Ordering::Relaxed);
-            launch.witness(memory, offset, 8, line, || self.thread(block, lane));
+            launch.witness(memory, offset, size as u8, line, || self.thread(block, lane));
         }
         self.spin.changes = true;
+        let does = op.map_or(Does::Writes, |_| Does::Combines);
+        self.bulks.open.writes.extend(Warp::start_copy(&[(to, count)], does, block));
         Ok(())
+    }
+}
+
+/// How a copy that combines accesses global memory: as `red` with the scope of the device.
+const COMBINES: Reach = Reach::StrongWrite { in_block: false, follows: false };
+
+/// Adds bytes to ranges, of which those that lie together are one.
+fn extend(ranges: &mut Vec<Range>, (at, bytes): Range) {
+    match ranges.last_mut() {
+        Some((start, length)) if *start + *length == at => *length += bytes,
+        _ => ranges.push((at, bytes)),
     }
 }
 

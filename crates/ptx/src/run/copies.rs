@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::clocks::By;
 use super::fault::Fault;
+use super::flight::Key;
 use super::shared::Shared;
 use crate::lanes::{LANES, each};
 
@@ -76,16 +77,30 @@ impl Copies {
     }
 }
 
-/// Copies of a warp from shared memory that may still read their sources: of each group where they do.
+/// Copies of a warp from shared memory that nobody has waited for.
 #[derive(Default)]
 pub(crate) struct BulkGroups {
-    pub(super) groups: VecDeque<Vec<(usize, usize)>>,
-    pub(super) open: Vec<(usize, usize)>,
+    pub(super) groups: VecDeque<BulkGroup>,
+    pub(super) open: BulkGroup,
+}
+
+/// Those of a group.
+#[derive(Default)]
+pub(super) struct BulkGroup {
+    /// Where they may still read, and in which line each copy is.
+    pub(super) reads: Vec<(usize, usize, u32)>,
+    /// What they may still write of global memory.
+    pub(super) writes: Vec<Key>,
 }
 
 impl BulkGroups {
     pub(super) fn reset(&mut self) {
         self.groups.clear();
-        self.open.clear();
+        self.open = BulkGroup::default();
+    }
+
+    /// Where copies may still read.
+    pub(super) fn reads(&self) -> impl Iterator<Item = (usize, usize, u32)> {
+        self.groups.iter().chain([&self.open]).flat_map(|group| &group.reads).copied()
     }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use super::clocks::{Agent, By, Kind};
 use super::fault::{Race, Where};
 use super::flags::Flags;
+use super::flight::{Does, Flights};
 use super::shadow::{Check, STRONG, Shadow};
 use crate::decode::decoder::{FIRST_STATIC, REGION_BITS};
 use crate::error::{Error, Thread};
@@ -156,6 +157,8 @@ pub(crate) struct Global {
     pub(super) orders_blocks: bool,
     /// What acquires can see.
     pub(super) flags: Flags,
+    /// What bulk copies read and write that nobody has waited for: of buffers that are read and written.
+    pub(super) flights: Flights,
     /// The first write after a read of another warp of the block, with nothing between them: whether it matters, other orders show.
     pub(super) doubt: Mutex<Option<(Place, Race)>>,
 }
@@ -222,6 +225,9 @@ impl Global {
             return Ok(());
         }
         let (mask, offset, bytes) = lanes;
+        if self.flights.any() {
+            self.meets_copies(memory, access, (mask, &offset, bytes), by, &same)?;
+        }
         use Kind::{Read, Strong, StrongInBlock, StrongRead, StrongReadInBlock, Write};
         let weak = |all, leaves| Check { all, foreign: &[], leaves, follows: false };
         let check = |lane: usize| -> Check {
@@ -267,6 +273,50 @@ impl Global {
             Err((lane, race))
         };
         memory.touches.note((mask, &offset, bytes), by, self.orders_blocks, check, found)
+    }
+
+    /// An error if an access meets a bulk copy that nobody has waited for.
+    #[cold]
+    fn meets_copies(
+        &self,
+        memory: &Region,
+        access: Access,
+        (mask, offset, bytes): (u32, impl Fn(usize) -> u64, u8),
+        by: By<'_>,
+        same: impl Fn(usize) -> bool,
+    ) -> Result<(), (usize, Race)> {
+        let meets: &[Does] = match access {
+            Access::Read => &[Does::Writes, Does::Combines],
+            Access::StrongRead { .. } => &[Does::Writes],
+            Access::Write => &[Does::Reads, Does::Writes, Does::Combines],
+            Access::StrongWrite { .. } => &[Does::Reads, Does::Writes],
+        };
+        for lane in each(mask) {
+            let at = offset(lane);
+            if let Some(does) = self.flights.meets((memory.base + at, bytes.into()), meets, by)
+                && !(access == Access::Write && same(lane))
+            {
+                let does = match does {
+                    Does::Reads => "reads that was not waited for",
+                    _ => {
+                        "writes that was not waited for (cp.async.bulk.wait_group, without .read, by the thread that copies)"
+                    }
+                };
+                let last = at + u64::from(bytes) - 1;
+                let what = format!(
+                    "{} bytes {at} to {last} of {}, which a bulk copy {does}",
+                    access.verb(),
+                    memory.name
+                );
+                return Err((lane, Race::without_other(what)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether copies of a buffer are kept until they are waited for.
+    pub(super) fn keeps_copies(&self, memory: &Region) -> bool {
+        self.looks && self.reports && memory.is_watched
     }
 
     /// Ends a run that has to watch reads, too; nobody sees it.

@@ -8,6 +8,7 @@ use super::argument::{Argument, Buffer};
 use super::blocks;
 use super::fault::Where;
 use super::flags::Flags;
+use super::flight::Flights;
 use super::global::{Global, Region};
 pub use super::running::Limits;
 use super::running::{Order, Running, Sought, Witness};
@@ -320,7 +321,10 @@ impl Launch<'_> {
         let kernel = self.kernel;
         let blocks: u64 = grid.iter().map(|size| u64::from(*size)).product();
         let (shared_bytes, dynamic_shared) = self.shared_bytes()?;
-        let several = blocks > 1 || block.iter().map(|size| *size as usize).product::<usize>() > LANES;
+        let copies = kernel.steps.iter().any(|step| matches!(step.op, Op::Bulk(_)));
+        let threads = block.iter().map(|size| *size as usize).product::<usize>();
+        // accesses of one warp can meet those of its bulk copies
+        let several = blocks > 1 || threads > LANES || copies;
         let is_watched = |index: usize| how.watched.contains(&index);
         let global = Global {
             buffers: buffers
@@ -346,6 +350,7 @@ impl Launch<'_> {
             reports: !self.allow_doubtful,
             orders_blocks: kernel.ordered,
             flags: Flags::default(),
+            flights: Flights::default(),
             doubt: Mutex::new(None),
         };
         global.buffers.iter().filter(|region| region.is_watched).try_for_each(Region::check_marks)?;

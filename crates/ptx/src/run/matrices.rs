@@ -68,7 +68,7 @@ impl Warp {
             let at = block.shared.checked(to[lane], (*bytes).into(), "copies");
             copy.to[lane] = at.map_err(|what| Fault::new(lane, what))?;
             let by = block.clocks.by(self.number);
-            let noted = block.shared.note_copy(copy.to[lane], copy.bytes, by);
+            let noted = block.shared.note_copy((copy.to[lane], copy.bytes), false, by);
             noted.map_err(|race| Fault::new(lane, race))?;
         }
         self.copies.start(copy);

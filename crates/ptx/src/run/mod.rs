@@ -11,6 +11,7 @@ mod copies;
 mod descriptor;
 mod fault;
 mod flags;
+mod flight;
 mod fragments;
 mod global;
 mod groups;

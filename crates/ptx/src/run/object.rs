@@ -4,7 +4,7 @@ use super::access::in_shared;
 use super::block::Block;
 use super::clocks::Kind;
 use super::fault::{Fault, Race};
-use super::objects::{Barrier, MOST, Piece};
+use super::objects::{Barrier, Brought, MOST, Piece};
 use super::shared::Shared;
 use super::warp::Warp;
 use crate::lanes::{LANES, each};
@@ -32,11 +32,11 @@ impl Warp {
         if let Action::Test { d, .. } = object.action {
             for at in seen {
                 if let Ok(barrier) = block.objects.get(at) {
-                    barrier.unseen &= !(1 << self.number);
+                    barrier.asked(self.number);
                 }
             }
             self.registers.set_predicate(d, mask, holds);
-            self.spin.has_read(&[[u64::from(holds); LANES]], 1);
+            self.spin.has_asked(holds);
         }
         Ok(())
     }
@@ -56,9 +56,22 @@ impl Warp {
             Action::Initialize(_) | Action::Invalidate => Kind::Write,
             _ => Kind::Strong,
         };
+        match (matches!(object.action, Action::Initialize(_)), block.objects.get(at)) {
+            (true, Ok(_)) => {
+                return Err(fault(format!(
+                    "initializes the mbarrier object at {at:#x} of shared memory a second time: mbarrier.inval must come first"
+                )));
+            }
+            (true, Err(_)) | (false, Ok(_)) => {}
+            (false, Err(what)) => return Err(fault(what)),
+        }
+        block.shared.guard(at, false);
         match object.action {
             Action::Test { .. } => block.shared.note_read(at, 8, (true, true), by).map_err(race)?,
             _ => block.shared.note_write(at, 8, (kind, false), by, |_| false).map_err(race)?,
+        }
+        if !matches!(object.action, Action::Invalidate) {
+            block.shared.guard(at, true);
         }
         match object.action {
             Action::Initialize(count) => {
@@ -71,16 +84,16 @@ impl Warp {
                 let barrier = Barrier::new(expected);
                 block.objects.0.insert(at, barrier);
             }
-            Action::Invalidate => {
-                block.objects.get(at).map_err(fault)?;
-                block.objects.0.remove(&at);
-            }
-            Action::Arrive { state, count, expects, drops } => {
+            Action::Invalidate => _ = block.objects.0.remove(&at),
+            Action::Arrive { state, count, expects, drops, relaxed } => {
                 let (count, expects) = (count.map_or(1, word), expects.map_or(0, word));
-                let left = block.clocks.leave(self.number);
+                let left = match relaxed {
+                    true => block.clocks.leave_relaxed(self.number),
+                    false => block.clocks.leave(self.number),
+                };
                 let barrier = block.objects.get(at).map_err(fault)?;
                 let old = barrier.state();
-                barrier.bytes += i64::from(expects);
+                barrier.expect(expects.into()).map_err(fault)?;
                 if drops {
                     barrier.expected = barrier.expected.saturating_sub(count);
                 }
@@ -88,11 +101,13 @@ impl Warp {
                 self.registers.set_any(state, 1 << lane, &[old; LANES]);
                 self.spin.changes = true;
             }
-            Action::Expect(bytes) => block.objects.get(at).map_err(fault)?.bytes += i64::from(word(bytes)),
-            Action::Complete(bytes) => {
-                let bytes = i64::from(word(bytes));
+            Action::Expect(bytes) => {
                 let barrier = block.objects.get(at).map_err(fault)?;
-                barrier.bytes -= bytes;
+                barrier.expect(word(bytes).into()).map_err(fault)?;
+            }
+            Action::Complete(bytes) => {
+                let barrier = block.objects.get(at).map_err(fault)?;
+                barrier.expect(-i64::from(word(bytes))).map_err(fault)?;
                 barrier.complete();
                 self.spin.changes = true;
             }
@@ -108,7 +123,7 @@ impl Warp {
                 barrier.arrive(1, &left).map_err(fault)?;
                 self.spin.changes = true;
             }
-            Action::Test { phase, .. } => {
+            Action::Test { phase, relaxed, .. } => {
                 let barrier = block.objects.get(at).map_err(fault)?;
                 let is_complete = match phase {
                     Phase::Parity(parity) => {
@@ -116,14 +131,14 @@ impl Warp {
                     }
                     Phase::State(state) => barrier.phases != self.registers.wide(state)[lane] >> 32,
                 };
-                let own = 1 << self.number;
-                let is_complete = is_complete && barrier.unseen & own == 0;
+                let is_complete = is_complete && barrier.is_seen(block.clocks.by(self.number));
                 self.waits_at = (!is_complete).then_some(at);
                 if is_complete {
-                    let released = barrier.released.clone();
-                    let pieces = std::mem::take(&mut barrier.arrived);
-                    block.clocks.take(self.number, &released);
-                    self.land(at, pieces, lane, block)?;
+                    barrier.see(block.clocks.by(self.number));
+                    match relaxed {
+                        true => self.relaxed.push(at),
+                        false => self.acquire_object(at, lane, block)?,
+                    }
                 }
                 return Ok(is_complete);
             }
@@ -132,14 +147,22 @@ impl Warp {
         Ok(false)
     }
 
-    /// What copies have brought is there for those that wait for it: the first of them puts it, and the others learn of that.
-    fn land(
-        &mut self,
-        at: usize,
-        pieces: Vec<Piece>,
-        lane: usize,
-        block: &mut Block<'_>,
-    ) -> Result<(), Fault> {
+    /// `fence`, `membar`: what was found complete before is acquired.
+    pub(super) fn fence(&mut self, in_block: bool, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
+        for at in std::mem::take(&mut self.relaxed) {
+            self.acquire_object(at, mask.trailing_zeros() as usize, block)?;
+        }
+        block.clocks.fence(self.number, in_block);
+        Ok(())
+    }
+
+    /// Learns what was done before a phase was complete. What copies have brought is there for those that wait for it: the first of
+    /// them puts it, and the others learn of that.
+    fn acquire_object(&mut self, at: usize, lane: usize, block: &mut Block<'_>) -> Result<(), Fault> {
+        let Ok(barrier) = block.objects.get(at) else { return Ok(()) };
+        let released = barrier.released.clone();
+        let Brought { pieces, sources } = std::mem::take(&mut barrier.arrived);
+        block.clocks.take(self.number, &released);
         if pieces.is_empty() {
             return Ok(());
         }
@@ -149,6 +172,8 @@ impl Warp {
             block.shared.land(at, 16, by, same).map_err(|race| Fault::new(lane, race))?;
             block.shared.put_array(at, value);
         }
+        // they have read their sources now at the latest
+        self.end_copies(&sources, lane, block)?;
         let left = block.clocks.leave(self.number);
         if let Ok(barrier) = block.objects.get(at) {
             barrier.released.join(&left);

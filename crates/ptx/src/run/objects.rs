@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::clocks::Left;
+use super::clocks::{By, Left};
+use super::flight::Key;
 
 /// A barrier object (PTX ISA, "Contents of the mbarrier object").
 #[derive(Default)]
@@ -19,13 +20,22 @@ pub(super) struct Barrier {
     /// The same of the phase before, which those that wait learn.
     pub(super) released: Left,
     /// What copies of this phase bring, and those of complete phases, which no thread has waited for: it is not there before.
-    started: Vec<Piece>,
-    pub(super) arrived: Vec<Piece>,
+    started: Brought,
+    pub(super) arrived: Brought,
     /// Whether a product arrives in this phase.
     has_products: bool,
     /// Warps that have not seen that the phase before, which waited for copies or products, was not complete. Each sees it once: on a
     /// GPU they may come as late.
-    pub(super) unseen: u32,
+    unseen: u32,
+    /// Those that have seen that it is complete, and when: who learns of that sees it at once.
+    seen: Vec<(u8, u32)>,
+}
+
+/// What copies bring, and what of global memory they read.
+#[derive(Default)]
+pub(super) struct Brought {
+    pub(super) pieces: Vec<Piece>,
+    pub(super) sources: Vec<Key>,
 }
 
 /// 16 bytes that a copy brings.
@@ -34,7 +44,7 @@ pub(super) struct Piece {
     pub(super) value: [u8; 16],
 }
 
-/// Arrivals that an object can wait for.
+/// Arrivals, and bytes, that an object can wait for.
 pub(super) const MOST: u32 = (1 << 20) - 1;
 
 /// The objects of a block, by their addresses.
@@ -70,6 +80,13 @@ impl Objects {
     }
 }
 
+impl Brought {
+    fn append(&mut self, other: &mut Brought) {
+        self.pieces.append(&mut other.pieces);
+        self.sources.append(&mut other.sources);
+    }
+}
+
 impl Barrier {
     pub(super) fn new(expected: u32) -> Barrier {
         Barrier { expected, pending: expected, ..Barrier::default() }
@@ -94,12 +111,43 @@ impl Barrier {
         self.arrive(1, left)
     }
 
+    /// Expects more bytes, or fewer.
+    pub(super) fn expect(&mut self, bytes: i64) -> Result<(), String> {
+        self.bytes += bytes;
+        match self.bytes.unsigned_abs() > MOST.into() {
+            true => Err(format!(
+                "an mbarrier object counts at most {MOST} bytes that are expected or have come, not {}",
+                self.bytes.unsigned_abs()
+            )),
+            false => Ok(()),
+        }
+    }
+
     /// A copy brings pieces; what its thread did before is done before.
-    pub(super) fn bring(&mut self, pieces: Vec<Piece>, left: &Left) {
-        self.bytes -= 16 * pieces.len() as i64;
-        self.started.extend(pieces);
+    pub(super) fn bring(&mut self, mut brought: Brought, left: &Left) -> Result<(), String> {
+        self.expect(-16 * brought.pieces.len() as i64)?;
+        self.started.append(&mut brought);
         self.gathered.join(left);
         self.complete();
+        Ok(())
+    }
+
+    /// Whether a warp sees that the phase before is complete, which it is.
+    pub(super) fn is_seen(&self, by: By<'_>) -> bool {
+        let knows = |(warp, time): &(u8, u32)| by.clocks.knows(by.warp, *warp, *time);
+        self.unseen & 1 << by.warp == 0 || self.seen.iter().any(knows)
+    }
+
+    /// A warp has seen that.
+    pub(super) fn see(&mut self, by: By<'_>) {
+        if self.unseen != 0 {
+            self.seen.push((by.warp, by.now));
+        }
+    }
+
+    /// A warp has asked.
+    pub(super) fn asked(&mut self, warp: usize) {
+        self.unseen &= !(1 << warp);
     }
 
     pub(super) fn complete(&mut self) {
@@ -107,8 +155,9 @@ impl Barrier {
             self.phases += 1;
             self.pending = self.expected;
             self.released = std::mem::take(&mut self.gathered);
-            let is_late = std::mem::take(&mut self.has_products) || !self.started.is_empty();
+            let is_late = std::mem::take(&mut self.has_products) || !self.started.pieces.is_empty();
             self.unseen = if is_late { u32::MAX } else { 0 };
+            self.seen.clear();
             self.arrived.append(&mut self.started);
         }
     }

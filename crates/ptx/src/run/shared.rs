@@ -1,6 +1,6 @@
 //! Shared memory of a block: bytes, and which warps touched which of them when.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::clocks::{By, Kind};
 use super::fault::{Race, Where};
@@ -23,7 +23,7 @@ struct Mark {
     bytes: [u8; KINDS],
     /// Bytes that hold something.
     filled: u8,
-    /// Bytes that a copy will write that nobody has waited for.
+    /// Bytes that a copy will write that nobody has waited for, and those of barrier objects.
     pending: u8,
     /// Bytes that a bulk copy reads that nobody has waited for.
     read: u8,
@@ -57,6 +57,8 @@ pub(crate) struct Shared {
     limit: u64,
     /// Lines that were touched, from the first on.
     used: usize,
+    /// Where barrier objects are.
+    objects: BTreeSet<usize>,
     /// A read of bytes that nobody wrote.
     pub(crate) unwritten: Option<u64>,
 }
@@ -118,6 +120,7 @@ impl Shared {
             groups: 0,
             limit,
             used: 0,
+            objects: BTreeSet::new(),
             unwritten: None,
         }
     }
@@ -128,6 +131,7 @@ impl Shared {
         self.bytes[..LINE * self.used].fill(0);
         self.more.clear();
         self.products.clear();
+        self.objects.clear();
         (self.used, self.unwritten) = (0, None);
     }
 
@@ -268,7 +272,7 @@ impl Shared {
             self.unwritten.get_or_insert(at as u64);
         }
         match conflict {
-            Some(conflict) => Err(refused((at, bytes), "reads", conflict, by)),
+            Some(conflict) => Err(self.refused((at, bytes), "reads", conflict, by)),
             None => Ok(()),
         }
     }
@@ -330,8 +334,10 @@ impl Shared {
             keep(mark, (kind, follows), touched, by, more, words);
         });
         match conflict {
-            Some(None) => Err(refused((at, bytes), "writes", None, by)),
-            Some(conflict) if !is_filled || !same(self) => Err(refused((at, bytes), "writes", conflict, by)),
+            Some(None) => Err(self.refused((at, bytes), "writes", None, by)),
+            Some(conflict) if !is_filled || !same(self) => {
+                Err(self.refused((at, bytes), "writes", conflict, by))
+            }
             // a copy was checked when it started
             _ if lands => Ok(()),
             _ if is_read => Err(still_read(at)),
@@ -390,22 +396,75 @@ impl Shared {
         Shared::each_mark(marks, (at, bytes), |mark, touched, _| mark.read &= !touched);
     }
 
-    /// Notes that a copy will write here; an error if others may still read or write there.
+    /// From now on 8 bytes are a barrier object, which nothing else reads or writes; or no longer.
+    pub(super) fn guard(&mut self, at: usize, is_object: bool) {
+        let marks = (self.lines.as_mut_slice(), self.words.as_mut_slice());
+        match is_object {
+            true => {
+                Shared::each_mark(marks, (at, 8), |mark, touched, _| mark.pending |= touched);
+                self.objects.insert(at);
+            }
+            false => {
+                if self.objects.remove(&at) {
+                    Shared::each_mark(marks, (at, 8), |mark, touched, _| mark.pending &= !touched);
+                }
+            }
+        }
+    }
+
+    /// Notes that a copy will write here; an error if others may still read or write there. `is_alone`: no other copy does either.
     #[inline(always)]
-    pub(super) fn note_copy(&mut self, at: usize, bytes: usize, by: By<'_>) -> Result<(), Race> {
+    pub(super) fn note_copy(
+        &mut self,
+        (at, bytes): (usize, usize),
+        is_alone: bool,
+        by: By<'_>,
+    ) -> Result<(), Race> {
         let (mut conflict, mut is_read) = (None, false);
         let more = &self.more;
         Shared::each_mark((&mut self.lines, &mut self.words), (at, bytes), |mark, touched, words| {
+            if is_alone && mark.pending & touched != 0 {
+                conflict = Some(None);
+            }
             mark.pending |= touched;
             is_read |= mark.read & touched != 0;
             if let Some(found) = find(mark, WEAK, touched, by, more, words) {
-                conflict.get_or_insert(found);
+                conflict.get_or_insert(Some(found));
             }
         });
         match conflict {
-            Some(found) => Err(refused((at, bytes), "copies to", Some(found), by)),
+            Some(found) => Err(self.refused((at, bytes), "copies to", found, by)),
             None if is_read => Err(still_read(at)),
             None => self.products_end(at, bytes, by),
+        }
+    }
+
+    /// What a warp may not do to a word, because of another one.
+    #[cold]
+    fn refused(&self, (at, bytes): (usize, usize), does: &str, other: Conflict, by: By<'_>) -> Race {
+        let place = format!("{does} shared memory at {at:#x}");
+        match other {
+            None => {
+                let object = self.objects.range(at.saturating_sub(7)..at + bytes).next();
+                Race::without_other(match object {
+                    Some(object) => format!(
+                        "{place}, where an mbarrier object is (at {object:#x}): mbarrier.inval must come first"
+                    ),
+                    None => format!("{place}, which a cp.async writes that was not waited for"),
+                })
+            }
+            Some((warp, kind)) => {
+                let verb = if kind.reads() { "reads" } else { "writes" };
+                Race {
+                    what: format!("{place}, which warp {warp} {verb}: there is no barrier between them"),
+                    other: Some(Where {
+                        writes: !kind.reads(),
+                        agent: (by.clocks.block, warp),
+                        address: crate::decode::decoder::SHARED_WINDOW + at as u64,
+                        bytes: bytes as u64,
+                    }),
+                }
+            }
         }
     }
 }
@@ -470,27 +529,6 @@ fn put(list: &mut Vec<More>, new: &More, by: By<'_>) {
         old.touch.warps |= new.touch.warps;
     } else {
         list.push(More { kind: new.kind, touch: new.touch, bytes: new.bytes });
-    }
-}
-
-/// What a warp may not do to a word, because of another one.
-#[cold]
-fn refused((at, bytes): (usize, usize), does: &str, other: Conflict, by: By<'_>) -> Race {
-    let place = format!("{does} shared memory at {at:#x}");
-    match other {
-        None => Race::without_other(format!("{place}, which a cp.async writes that was not waited for")),
-        Some((warp, kind)) => {
-            let verb = if kind.reads() { "reads" } else { "writes" };
-            Race {
-                what: format!("{place}, which warp {warp} {verb}: there is no barrier between them"),
-                other: Some(Where {
-                    writes: !kind.reads(),
-                    agent: (by.clocks.block, warp),
-                    address: crate::decode::decoder::SHARED_WINDOW + at as u64,
-                    bytes: bytes as u64,
-                }),
-            }
-        }
     }
 }
 

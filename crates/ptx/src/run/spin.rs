@@ -9,6 +9,8 @@ pub(crate) struct Spin {
     /// Of the values that strong reads have read.
     hash: u64,
     has_read: bool,
+    /// Whether it has read more than barrier objects, in this turn and in the one before.
+    looks_outside: [bool; 2],
     /// Whether memory has changed.
     pub(super) changes: bool,
     /// Branches with their lanes, and what was read in the turn before each, since memory changed.
@@ -20,11 +22,23 @@ pub(crate) struct Spin {
 impl Spin {
     pub(super) fn has_read(&mut self, values: &[[u64; LANES]], mask: u32) {
         self.has_read = true;
+        self.looks_outside[0] = true;
         for lane in each(mask) {
             for value in values {
                 self.hash = (self.hash.rotate_left(5) ^ value[lane]).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             }
         }
+    }
+
+    /// It has asked a barrier object whether a phase is complete.
+    pub(super) fn has_asked(&mut self, holds: u32) {
+        self.has_read = true;
+        self.hash = (self.hash.rotate_left(5) ^ u64::from(holds)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    /// Whether it waits for barrier objects alone, which no other block changes.
+    pub(super) fn waits_for_objects(&self) -> bool {
+        !self.looks_outside.contains(&true)
     }
 
     /// At a backward branch of some lanes: whether this turn was as the one before, so that others are due.
@@ -42,6 +56,7 @@ impl Spin {
             }
         }
         self.has_changed |= self.changes;
+        self.looks_outside = [false, self.looks_outside[0]];
         (self.hash, self.has_read, self.changes) = (0, false, false);
         self.has_stopped
     }

@@ -28,7 +28,7 @@ pub struct TensorMap {
     pub strides: [u64; 4],
     /// Elements of a box.
     pub lengths: [u32; 5],
-    /// Of how many elements each is copied.
+    /// Of how many elements each is copied. The first is ignored: along the first dimension a box has all elements.
     pub steps: [u32; 5],
     /// How channels lie: 0, one after the other; others are not supported.
     pub interleave: u8,
@@ -123,10 +123,16 @@ impl TensorMap {
         BYTES.get(usize::from(self.kind)).copied().flatten().unwrap_or(1)
     }
 
+    /// Of how many elements along a dimension each is copied ("cuTensorMapEncodeTiled": without interleave the hardware ignores the
+    /// first step).
+    pub(super) fn step(&self, at: usize) -> u32 {
+        if at == 0 { 1 } else { self.steps[at].max(1) }
+    }
+
     /// Elements of a box along each dimension, as they lie in shared memory.
     pub(super) fn counts(&self) -> [u64; 5] {
         std::array::from_fn(|at| match at < usize::from(self.rank) {
-            true => u64::from(self.lengths[at].div_ceil(self.steps[at].max(1))),
+            true => u64::from(self.lengths[at].div_ceil(self.step(at))),
             false => 1,
         })
     }
@@ -157,7 +163,7 @@ impl TensorMap {
             if length == 0 || length > 256 {
                 return Err(format!("a box has 1 to 256 elements along dimension {at}, not {length}"));
             }
-            if step == 0 || step > 8 {
+            if at > 0 && (step == 0 || step > 8) {
                 return Err(format!("dimension {at} of a tensor map has a step of 1 to 8, not {step}"));
             }
         }

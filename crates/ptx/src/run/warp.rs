@@ -47,6 +47,8 @@ pub(crate) struct Warp {
     pub(super) bulks: BulkGroups,
     /// The barrier object that it found not complete last.
     pub(super) waits_at: Option<usize>,
+    /// Objects whose phases it found complete without acquiring what was done before: a fence does.
+    pub(super) relaxed: Vec<usize>,
     pub(super) products: Products,
     pub(crate) state: State,
     pub(super) groups: Groups,
@@ -98,6 +100,7 @@ impl Warp {
             copies: super::copies::Copies::default(),
             bulks: BulkGroups::default(),
             waits_at: None,
+            relaxed: vec![],
             products: Products::default(),
             state: State::Done,
             groups: Groups::default(),
@@ -138,6 +141,7 @@ impl Warp {
         self.copies.reset();
         self.bulks.reset();
         self.waits_at = None;
+        self.relaxed.clear();
         self.products.reset();
         self.groups.start(self.lanes);
         let following = block.launch.undefined.as_ref();
@@ -631,7 +635,7 @@ impl Warp {
             }
             Op::Print { d, text, values } => return self.print(*d, *text, *values, mask, block),
             Op::Fail { texts, line } => return Err(self.failed(*texts, *line, mask, block)),
-            Op::Fence { in_block } => block.clocks.fence(self.number, *in_block),
+            Op::Fence { in_block } => return self.fence(*in_block, mask, block),
             Op::CommitProducts => block.clocks.commit_products(self.number),
             Op::WaitProducts(left) => block.clocks.wait_products(self.number, *left),
         }

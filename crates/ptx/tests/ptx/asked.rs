@@ -86,6 +86,9 @@ fn without_a_product_nothing_is_fused() {
     let sums = "add.f16x2 %r11, %r1, %r2; add.f16x2 %r12, %r3, %r4; add.f16x2 %r5, %r11, %r12;\n\
                 add.f16x2 %r13, %r1, %r3; add.f16x2 %r14, %r2, %r4; add.f16x2 %r6, %r13, %r14;\n";
     fused(&format!("{sums}{one}{other}add.f16 %h9, %h1, %h2;"), &[]);
+}
+
+#[test]
 fn calls_and_indirect_branches_are_followed() {
     let call = "{ .param .b64 f; .param .b64 a; .param .b32 d; st.param.b64 [f], %d10; st.param.b64 [a], %d10; call.uni (d), vprintf, (f, a); }";
     // before a call, behind it, and across it

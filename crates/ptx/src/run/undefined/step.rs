@@ -4,7 +4,9 @@ use super::{Origin, Shadow, fault, origin};
 use crate::decode::decoder::{LOCAL_WINDOW, REGION_BITS, SHARED_WINDOW};
 use crate::lanes::{LANES, Lanes, WideLanes, each};
 use crate::program::Vote;
-use crate::program::{Access, Address, Atomic, AtomicOp, Condition, FALSE, Members, Op, Region, Slot, Step};
+use crate::program::{
+    Access, Action, Address, Atomic, AtomicOp, Condition, FALSE, Members, Op, Region, Slot, Step,
+};
 use crate::run::block::Block;
 use crate::run::fault::Fault;
 use crate::run::trace::Place;
@@ -158,6 +160,11 @@ impl Shadow {
                 for lane in each(now.mask) {
                     now.block.undefined.put(to[lane] as usize, usize::from(*bytes), 0, 0);
                 }
+                Ok(())
+            }
+            // it only reads a register
+            Op::Object(object) if matches!(object.action, Action::Pending { .. }) => {
+                self.mixed(now, undefined);
                 Ok(())
             }
             Op::Object(_) | Op::Bulk(_) | Op::Print { .. } | Op::Fail { .. } => {
