@@ -33,9 +33,20 @@ pub(crate) struct Sizes {
 }
 
 enum Arithmetic {
-    Float { simulator: Box<FastSimulator>, a: Format, b: Format, c: Format, scale: Option<BlockScale> },
+    Float {
+        simulator: Box<FastSimulator>,
+        a: Format,
+        b: Format,
+        c: Format,
+        scale: Option<BlockScale>,
+    },
     /// `differs`: of bits, whether those that differ are counted, not those that are both set.
-    Integer { a_signed: bool, b_signed: bool, saturate: bool, differs: bool },
+    Integer {
+        a_signed: bool,
+        b_signed: bool,
+        saturate: bool,
+        differs: bool,
+    },
 }
 
 impl fmt::Debug for Multiplier {

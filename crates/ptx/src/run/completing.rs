@@ -4,6 +4,7 @@ use super::access::in_shared;
 use super::block::Block;
 use super::clocks::Kind;
 use super::fault::Fault;
+use super::objects::Brought;
 use super::warp::Warp;
 use crate::lanes::each;
 use crate::program::{Address, Slot};
@@ -25,7 +26,7 @@ impl Warp {
             let left = block.clocks.leave(self.number);
             let barrier = block.objects.get(at).map_err(fault)?;
             barrier.bytes -= i64::from(bytes);
-            barrier.bring(vec![], &left);
+            barrier.bring(Brought::default(), &left).map_err(fault)?;
         }
         self.spin.changes = true;
         Ok(())

@@ -17,7 +17,7 @@ use super::undefined::{Following, Found};
 use crate::decode::decoder::FIRST_STATIC;
 use crate::error::{Error, Thread};
 use crate::lanes::LANES;
-use crate::program::Kernel;
+use crate::program::{Kernel, Op};
 
 /// A kernel with everything a launch says.
 pub struct Launch<'k> {
