@@ -135,17 +135,14 @@ pub(super) fn multiplier(
     let name = |code| format(kind, code).map_or(String::new(), |format| format.to_string());
     let (a, b) = (name(a), name(b));
     let d = if shape.d_bits == 32 { "f32" } else { "f16" };
-    let scales = match kind.block() {
-        None => String::new(),
+    let types = match kind.block() {
+        None => format!("{d}.{a}.{b}"),
         Some(block) => {
             let factor = if descriptor >> 23 & 1 == 1 { "ue8m0" } else { "ue4m3" };
             format!("block{block}.{d}.{a}.{b}.{factor}")
         }
     };
-    let name = match kind.block() {
-        None => format!("tcgen05.mma.m{m}n{n}k{k}.{word}.{d}.{a}.{b}"),
-        Some(_) => format!("tcgen05.mma.m{m}n{n}k{k}.{word}.{scales}"),
-    };
+    let name = format!("tcgen05.mma.m{m}n{n}k{k}.{word}.{types}");
     let bits = shape.sides[0].bits;
     Multiplier::named(architecture, name, shape.sizes(), [bits, shape.d_bits])
         .map_err(|error| error.to_string())
