@@ -21,6 +21,8 @@ pub(crate) struct Multiplier {
     /// Bits of an element of A and B, of C and D.
     pub(crate) a_bits: usize,
     pub(crate) d_bits: usize,
+    /// Of a sparse A, how many elements are stored of each chunk that has four bits of metadata.
+    pub(crate) stored: Option<usize>,
     arithmetic: Arithmetic,
 }
 
@@ -77,7 +79,9 @@ impl Multiplier {
         let has = |word: &str| words.contains(&word);
         let known = has("aligned")
             && (has("mma_async") || words[0] == "mma" || wmma && has("mma"))
-            && !words.iter().any(|word| word.starts_with("sp") || word.starts_with("kind::"));
+            && !words.iter().any(|word| word.starts_with("kind::"))
+            && (words[0] == "mma" || !words.iter().any(|word| word.starts_with("sp")));
+        let sparse = words[1] == "sp" || words[1] == "sp::ordered_metadata";
         if !known {
             return Err(refuse(""));
         }
@@ -95,6 +99,9 @@ impl Multiplier {
         };
         let (d_bits, a_bits) = (bits_of(d).unwrap_or(32), bits_of(a).unwrap_or(32));
         let name = form.to_owned();
+        if d == "s32" && sparse {
+            return Err(refuse("sparse products of integers are not"));
+        }
         if d == "s32" {
             let popc = has("popc") && has("xor") != has("and");
             let old = architecture == Architecture::Turing;
@@ -128,7 +135,7 @@ impl Multiplier {
                 saturate: has("satfinite"),
                 differs: has("xor"),
             };
-            return Ok(Multiplier { name, own: Sizes { m, n, k }, a_bits, d_bits, arithmetic });
+            return Ok(Multiplier { name, own: Sizes { m, n, k }, a_bits, d_bits, stored: None, arithmetic });
         }
         if !wmma && m != 16 && (m, n, k) != (8, 8, 4) || has("popc") {
             return Err(refuse(""));
@@ -137,7 +144,8 @@ impl Multiplier {
             return Err(refuse(""));
         }
         let named = Multiplier::named(architecture, name, Sizes { m, n, k }, [a_bits, d_bits]);
-        named.map_err(|error| Error::Engine { line, error })
+        let stored = sparse.then_some(if a_bits == 32 { 1 } else { 2 });
+        named.map(|known| Multiplier { stored, ..known }).map_err(|error| Error::Engine { line, error })
     }
 
     /// A floating-point instruction of the catalogue, of which a warp computes so much.
@@ -157,6 +165,7 @@ impl Multiplier {
             own,
             a_bits,
             d_bits,
+            stored: None,
             arithmetic: Arithmetic::Float { simulator, a, b, c, scale },
         })
     }
@@ -165,7 +174,7 @@ impl Multiplier {
     pub(crate) fn of_integers(name: String, own: Sizes, signed: [bool; 2], saturate: bool) -> Multiplier {
         let [a_signed, b_signed] = signed;
         let arithmetic = Arithmetic::Integer { a_signed, b_signed, saturate, differs: false };
-        Multiplier { name, own, a_bits: 8, d_bits: 32, arithmetic }
+        Multiplier { name, own, a_bits: 8, d_bits: 32, stored: None, arithmetic }
     }
 
     pub(crate) fn registers(&self) -> Counts {
@@ -175,11 +184,16 @@ impl Multiplier {
         let count = |elements: usize, bits: usize, register: usize| elements * bits / register / LANES;
         Counts {
             d: count(m * n, self.d_bits, d_bits),
-            a: count(m * k, self.a_bits, a_bits),
+            a: count(m * self.stored_k(), self.a_bits, a_bits),
             b: count(n * k, self.a_bits, a_bits),
             d_bits: d_bits as u32,
             a_bits: a_bits as u32,
         }
+    }
+
+    /// Elements of a row of A that are stored.
+    pub(crate) fn stored_k(&self) -> usize {
+        if self.stored.is_some() { self.own.k / 2 } else { self.own.k }
     }
 
     /// D of a product of any whole number of instructions along M, N and K: codes of A M×K, of B by its columns, N×K, and of C M×N;

@@ -83,6 +83,8 @@ pub(crate) struct Mma {
     pub(crate) a: Box<[Slot]>,
     pub(crate) b: Box<[Slot]>,
     pub(crate) c: Box<[Slot]>,
+    /// Of a sparse A: metadata, and which threads have it.
+    pub(crate) sparse: Option<(Word, u32)>,
 }
 
 /// Multiplications, one after the other in the text, that are one larger product: its rows are those of some fragments of A, its

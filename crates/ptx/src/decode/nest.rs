@@ -120,6 +120,9 @@ fn run(steps: &[Step], together: impl Fn(usize) -> bool) -> Vec<&Mma> {
     let mut run: Vec<&Mma> = Vec::new();
     for (index, step) in steps.iter().enumerate().take(MOST) {
         let Step { op: Op::Mma(next), guard: None, .. } = step else { break };
+        if next.sparse.is_some() {
+            break;
+        }
         let alike = run.first().is_none_or(|first| Arc::ptr_eq(&first.multiplier, &next.multiplier));
         let written = |slot: &Slot| run.iter().any(|before| before.d.contains(slot));
         let goes_on = next.c == next.d && run.iter().any(|before| before.d == next.d);

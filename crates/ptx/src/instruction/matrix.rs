@@ -53,8 +53,23 @@ impl Decoder<'_> {
 
     fn mma(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
         let multiplier = self.multiplier(form, at)?;
-        let [d, a, b, c] = at.operands.as_slice() else {
-            return Err(Error::unsupported(at.line, &at.form, "only dense products are"));
+        let ([d, a, b, c], metadata) = match (at.operands.as_slice(), multiplier.stored) {
+            ([d, a, b, c], None) => ([d, a, b, c], None),
+            ([d, a, b, c, metadata, Operand::Integer(selector)], Some(stored)) => {
+                // of each four threads one, two or all have metadata
+                let threads = multiplier.stored_k() / stored / 4;
+                if *selector >= 4 / threads as u64 {
+                    let most = 4 / threads - 1;
+                    let what = format!("'{}' takes a selector up to {most}, not {selector}", at.form);
+                    return Err(Error::syntax(at.line, what));
+                }
+                ([d, a, b, c], Some((metadata, *selector as u32)))
+            }
+            _ => return Err(Error::unsupported(at.line, &at.form, "it has other operands")),
+        };
+        let sparse = match metadata {
+            Some((metadata, selector)) => Some((self.word(metadata, at)?, selector)),
+            None => None,
         };
         let counts = multiplier.registers();
         // of wmma every thread has halves twice, or room for that
@@ -69,7 +84,7 @@ impl Decoder<'_> {
         let a = self.fragment(a, counts.a, counts.a_bits, at)?;
         let b = self.fragment(b, counts.b, counts.a_bits, at)?;
         let c = self.fragment(c, counts.d, counts.d_bits, at)?;
-        Ok(Op::Mma(Box::new(Mma { line: at.line, multiplier, d, a, b, c })))
+        Ok(Op::Mma(Box::new(Mma { line: at.line, multiplier, d, a, b, c, sparse })))
     }
 
     fn wgmma(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {

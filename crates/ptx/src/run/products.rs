@@ -2,19 +2,25 @@
 
 use std::collections::BTreeSet;
 
+use bitmma_engine::Codes;
+
 use super::block::Block;
 use super::descriptor::Descriptor;
 use super::fault::Fault;
 use super::fragments::{Elements, Part};
 use super::pending::{Products, Start, add_together};
 use super::warp::{State, Warp};
+
 use crate::matrix::{Multiplier, Sizes, WARPGROUP};
-use crate::program::{Kernel, Mma, Nest, Slot, Wgmma, WgmmaA, accumulator_bit};
+use crate::program::{Kernel, Mma, Nest, Slot, Wgmma, WgmmaA, Word, accumulator_bit};
 
 impl Warp {
     /// One multiplication, at once.
     pub(super) fn mma(&mut self, mask: u32, mma: &Mma, block: &Block<'_>) -> Result<(), Fault> {
         self.check_whole(mask)?;
+        if let (Some((metadata, selector)), Some(stored)) = (mma.sparse, mma.multiplier.stored) {
+            return self.sparse(mma, (metadata, selector as usize), stored);
+        }
         let multiplier = &*mma.multiplier;
         let Sizes { m, n, k } = multiplier.own;
         let mut a = Elements::zeros(Part::Operand, multiplier.a_bits, (m, k));
@@ -24,6 +30,60 @@ impl Warp {
         let mut c = Elements::zeros(Part::Accumulator, multiplier.d_bits, (m, n));
         c.put(&self.registers, &mma.c, m, (0, 0));
         self.multiplied((mma.line, multiplier), [a, b, c], &mma.d, block)
+    }
+
+    /// One with a sparse A: each of its rows meets other rows of B, which metadata name (PTX ISA, "Sparse matrix storage").
+    fn sparse(&mut self, mma: &Mma, (metadata, selector): (Word, usize), stored: usize) -> Result<(), Fault> {
+        let multiplier = &*mma.multiplier;
+        let (Sizes { m, n, k }, half) = (multiplier.own, multiplier.stored_k());
+        let mut a = Elements::zeros(Part::Operand, multiplier.a_bits, (m, half));
+        let mut b = Elements::zeros(Part::Operand, multiplier.a_bits, (n, k));
+        let mut c = Elements::zeros(Part::Accumulator, multiplier.d_bits, (m, n));
+        a.put(&self.registers, &mma.a, m, (0, 0));
+        b.put(&self.registers, &mma.b, n, (0, 0));
+        c.put(&self.registers, &mma.c, m, (0, 0));
+        let (metadata, chunks) = (*self.registers.word(metadata), half / stored);
+        let ordered = multiplier.name.contains("ordered_metadata");
+        let [a, b, addends] = [&a, &b, &c].map(Elements::codes);
+        let of_bits = |codes: Vec<u64>, bits: usize| match bits {
+            8 => Codes::U8(codes.into_iter().map(|code| code as u8).collect()),
+            16 => Codes::U16(codes.into_iter().map(|code| code as u16).collect()),
+            _ => Codes::U32(codes.into_iter().map(|code| code as u32).collect()),
+        };
+        let mut all = vec![];
+        for row in 0..m {
+            let mut met = vec![];
+            for chunk in 0..chunks {
+                let (upper, first) = (row / 8, row % 8 * 4);
+                let (lane, bit) = match chunks {
+                    16 => (first + upper + chunk / 8 * 2, chunk % 8 * 4),
+                    _ => (first + chunk / 4 + selector * (chunks / 4), upper * 16 + chunk % 4 * 4),
+                };
+                let four = metadata[lane] as usize >> bit & 15;
+                let slots = [four & 3, four >> 2];
+                let is_known = match stored {
+                    1 => matches!(slots, [0, 1] | [2, 3]),
+                    _ => slots[0] < slots[1] || !ordered && slots[0] != slots[1],
+                };
+                if !is_known {
+                    let what =
+                        format!("the metadata {four:#06b} of chunk {chunk} of row {row} names no two slots");
+                    return Err(Fault::new(lane, what));
+                }
+                match stored {
+                    1 => met.push(2 * chunk + slots[0] / 2),
+                    _ => met.extend(slots.map(|slot| 4 * chunk + slot)),
+                }
+            }
+            let columns = (0..n).flat_map(|column| met.iter().map(move |at| column * k + at));
+            let b = of_bits(columns.map(|at| b.get(at)).collect(), multiplier.a_bits);
+            let product = multiplier.multiply(Sizes { m, n, k: half }, [a.clone(), b, addends.clone()]);
+            let product = product.map_err(|error| Fault::new(0, error.to_string()))?;
+            all.extend((0..n).map(|column| product.get(row * n + column)));
+        }
+        c.set(&of_bits(all, multiplier.d_bits), n, (0, 0));
+        c.take(&mut self.registers, &mma.d, m, (0, 0));
+        Ok(())
     }
 
     /// Multiplications that are one larger product, which is added later; whether it must be soon.

@@ -295,3 +295,74 @@ fn wmma_of_few_bits() {
         assert!(error.contains("is not supported"), "{line}: {error}");
     }
 }
+
+#[test]
+fn sparse_products() {
+    // K of 32: of each four elements of a row of A two are stored, and metadata of two threads of each four say which
+    let (m, n, k) = (16, 8, 32);
+    let form = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32";
+    let mut next = noise(5);
+    let mut number = || i64::from(next() % 15) - 7;
+    let pairs = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]];
+    for selector in 0..2 {
+        let mut words = vec![0; 512];
+        let mut put =
+            |first: usize, (lines, bits): (usize, usize), (line, place): (usize, usize), code: u64| {
+                let each = 32 / bits;
+                let register = first + place / (4 * each) * (lines / 8) + line / 8;
+                let lane = line % 8 * 4 + place % (4 * each) / each;
+                words[32 * register + lane] |= (code as u32) << (bits * (place % each));
+            };
+        let mut dense = vec![0; m * k];
+        let mut metadata = [0u32; 32];
+        for (row, chunk) in (0..m).flat_map(|row| (0..8).map(move |chunk| (row, chunk))) {
+            let pair: [usize; 2] = pairs[(5 * row + chunk) % 6];
+            for (stored, slot) in pair.into_iter().enumerate() {
+                let value = number();
+                dense[row * k + 4 * chunk + slot] = value;
+                put(0, (m, 16), (row, 2 * chunk + stored), code(value, "f16"));
+            }
+            let lane = row % 8 * 4 + chunk / 4 + 2 * selector;
+            metadata[lane] |= ((pair[1] << 2 | pair[0]) as u32) << (16 * (row / 8) + 4 * (chunk % 4));
+        }
+        let b: Vec<i64> = (0..k * n).map(|_| number()).collect();
+        for (at, column) in (0..k).flat_map(|at| (0..n).map(move |column| (at, column))) {
+            put(4, (n, 16), (column, at), code(b[at * n + column], "f16"));
+        }
+        words[256..288].copy_from_slice(&metadata);
+        let loads: String =
+            (0..9).map(|at| format!("ld.global.b32 %r{}, [%d3+{}];", 20 + at, 128 * at)).collect();
+        let body = |form: &str, selector: usize| {
+            format!(
+                "{loads} mov.b32 %r30, 0f40E00000;\n{form} {{%r40, %r41, %r42, %r43}}, {}, {}, {{%r30, %r30, %r30, %r30}}, %r28, {selector};\n\
+                 st.global.v4.b32 [%d4], {{%r40, %r41, %r42, %r43}};",
+                list('r', 20, 4),
+                list('r', 24, 4)
+            )
+            .replacen("ld.global", "mad.wide.u32 %d4, %r2, 16, %d1; ld.global", 1)
+        };
+        let run = |form: &str, words: &[u32], selector| {
+            let block = Block { target: "sm_90a", words: words.to_vec(), ..Block::of(32) };
+            block.run(&body(form, selector))
+        };
+        let given = run(form, &words, selector).unwrap_or_else(|error| panic!("{error}"));
+        for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
+            let sum: i64 = (0..k).map(|at| dense[row * k + at] * b[at * n + column]).sum();
+            let at = 4 * (row % 8 * 4 + column / 2) + row / 8 * 2 + column % 2;
+            assert_eq!(
+                u64::from(given[at]),
+                code(sum + 7, "f32"),
+                "selector {selector}, row {row}, column {column}"
+            );
+        }
+        // what a chunk must not say
+        words[256 + 2 * selector] = 0b0101;
+        let error = run(form, &words, selector).expect_err("metadata");
+        assert!(error.contains("the metadata 0b0101 of chunk 0 of row 0 names no two slots"), "{error}");
+        let error = run(form, &words, 2).expect_err("selector");
+        assert!(error.contains("takes a selector up to 1, not 2"), "{error}");
+    }
+    let integers = "mma.sp.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r1, %r2, %r3, %r4}, {%r1, %r2}, {%r1, %r2}, {%r1, %r2, %r3, %r4}, %r5, 0;";
+    let error = Block { target: "sm_90a", ..Block::of(32) }.run(integers).expect_err("integers");
+    assert!(error.contains("sparse products of integers are not"), "{error}");
+}

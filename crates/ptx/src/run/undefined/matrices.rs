@@ -49,6 +49,14 @@ impl Shadow {
             mma.d.iter().for_each(|slot| self.clear(Place::Slot(*slot, 64), now.mask));
             return Ok(());
         }
+        if let Some((metadata, _)) = mma.sparse {
+            self.decides(now, "the metadata", &[Place::Slot(Slot::Word(metadata, 32), 32)])?;
+            let from = now.first_read(0, false);
+            for slot in &mma.d {
+                self.write(Place::Slot(*slot, 32), now.mask, &[u64::MAX; LANES], &[from; LANES]);
+            }
+            return Ok(());
+        }
         let Sizes { m, n, k } = mma.multiplier.own;
         let rows = self.lines(now, mma.multiplier.a_bits, (m, k), &mma.a);
         let columns = self.lines(now, mma.multiplier.a_bits, (n, k), &mma.b);

@@ -126,7 +126,7 @@ impl Shadow {
         match place {
             Place::Slot(Slot::Word(word, _), width) => {
                 let word = word.0 as usize;
-                let keep = u32::MAX >> (32 - width);
+                let keep = u32::MAX >> (32 - width.min(32));
                 for lane in each(mask) {
                     let bits = bits[lane] as u32 & keep;
                     self.bits.words[word][lane] = bits;
