@@ -77,7 +77,7 @@ impl Warp {
             }
             let columns = (0..n).flat_map(|column| met.iter().map(move |at| column * k + at));
             let b = of_bits(columns.map(|at| b.get(at)).collect(), multiplier.a_bits);
-            let product = multiplier.multiply(Sizes { m, n, k: half }, [a.clone(), b, addends.clone()]);
+            let product = multiplier.multiply(Sizes { m, n, k: half }, [a.clone(), b, addends.clone()], None);
             let product = product.map_err(|error| Fault::new(0, error.to_string()))?;
             all.extend((0..n).map(|column| product.get(row * n + column)));
         }
