@@ -23,7 +23,18 @@ pub(crate) struct Multiplier {
     pub(crate) d_bits: usize,
     /// Of a sparse A, how many elements are stored of each chunk that has four bits of metadata.
     pub(crate) stored: Option<usize>,
+    /// Of four products in the quarters of a warp, how they lie.
+    pub(crate) quarters: Option<Quarters>,
+    /// The lowest bits of codes of A and of B that are narrower than their places.
+    lowest: [u32; 2],
     arithmetic: Arithmetic,
+}
+
+/// Whether a thread has elements of A, and of B, along K; and bits of an element of C.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quarters {
+    pub(crate) along: [bool; 2],
+    pub(crate) c_bits: usize,
 }
 
 /// Rows of A and D, columns of B and D, and the length of their dot products.
@@ -63,6 +74,7 @@ pub(crate) struct Counts {
     pub(crate) d: usize,
     pub(crate) a: usize,
     pub(crate) b: usize,
+    pub(crate) c: usize,
     pub(crate) d_bits: u32,
     pub(crate) a_bits: u32,
 }
@@ -79,14 +91,17 @@ impl Multiplier {
         let has = |word: &str| words.contains(&word);
         let known = has("aligned")
             && (has("mma_async") || words[0] == "mma" || wmma && has("mma"))
-            && !words.iter().any(|word| word.starts_with("kind::"))
             && (words[0] == "mma" || !words.iter().any(|word| word.starts_with("sp")));
         let sparse = words[1] == "sp" || words[1] == "sp::ordered_metadata";
         if !known {
             return Err(refuse(""));
         }
+        if words.iter().any(|word| word.starts_with("kind::")) {
+            return Multiplier::of_kind(architecture, form, Sizes { m, n, k }, line);
+        }
         let m = if wgmma { m / 4 } else { m };
-        if words[0] == "mma" && !form.contains(".row.col.") {
+        let quarters = (m, n, k) == (8, 8, 4) && has("f16");
+        if words[0] == "mma" && !quarters && !form.contains(".row.col.") {
             return Err(refuse("only row.col is"));
         }
         let types: Vec<&str> = words.iter().copied().filter(|word| bits_of(word).is_some()).collect();
@@ -135,17 +150,55 @@ impl Multiplier {
                 saturate: has("satfinite"),
                 differs: has("xor"),
             };
-            return Ok(Multiplier { name, own: Sizes { m, n, k }, a_bits, d_bits, stored: None, arithmetic });
+            let integers = Multiplier::of_integers(name, Sizes { m, n, k }, [false; 2], false);
+            return Ok(Multiplier { a_bits, arithmetic, ..integers });
         }
         if !wmma && m != 16 && (m, n, k) != (8, 8, 4) || has("popc") {
             return Err(refuse(""));
         }
-        if (m, n, k, a) == (8, 8, 4, "f16") {
-            return Err(refuse(""));
-        }
-        let named = Multiplier::named(architecture, name, Sizes { m, n, k }, [a_bits, d_bits]);
+        let along = [
+            form.contains(".row.row.") || form.contains(".row.col."),
+            form.contains(".col.col.") || form.contains(".row.col."),
+        ];
+        let c_bits = types.last().and_then(|c| bits_of(c)).unwrap_or(d_bits);
+        let quarters = quarters.then_some(Quarters { along, c_bits });
+        // how they lie changes no result
+        let known =
+            ["row.row", "col.row", "col.col"].iter().fold(name, |name, order| name.replace(order, "row.col"));
+        let named = Multiplier::named(architecture, known, Sizes { m, n, k }, [a_bits, d_bits]);
         let stored = sparse.then_some(if a_bits == 32 { 1 } else { 2 });
-        named.map(|known| Multiplier { stored, ..known }).map_err(|error| Error::Engine { line, error })
+        named
+            .map(|known| Multiplier { stored, quarters, ..known })
+            .map_err(|error| Error::Engine { line, error })
+    }
+
+    /// One of a kind: formats of 8 bits and fewer (PTX ISA, "mma", `.kind`). Codes of 4 and 6 bits have places of 8, but for FP4's own
+    /// kinds.
+    fn of_kind(architecture: Architecture, form: &str, own: Sizes, line: u32) -> Result<Multiplier, Error> {
+        let formats = ["f32", "f16", "e4m3", "e5m2", "e2m3", "e3m2", "e2m1"];
+        let types: Vec<&str> = form.split('.').filter(|word| formats.contains(word)).collect();
+        let [d, a, b, c] = types.as_slice() else { return Err(Error::unsupported(line, form, "")) };
+        if d != c || !form.contains(".row.col.") || !form.starts_with("mma.sync.") {
+            return Err(Error::unsupported(line, form, ""));
+        }
+        let place = if own.k == 64 { 4 } else { 8 };
+        let bits = [place, bits_of(d).unwrap_or(32)];
+        let named = Multiplier::named(architecture, form.to_owned(), own, bits);
+        let lowest = [a, b].map(|format| if *format == "e2m1" && place == 8 { 2 } else { 0 });
+        named.map(|known| Multiplier { lowest, ..known }).map_err(|error| Error::Engine { line, error })
+    }
+
+    /// Scale factors of a line; none is zero.
+    pub(crate) fn factors(&self) -> usize {
+        match &self.arithmetic {
+            Arithmetic::Float { scale: Some(scale), .. } => self.own.k / scale.size,
+            _ => 0,
+        }
+    }
+
+    /// Whether its codes of A and B fill their places.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.factors() == 0 && self.lowest == [0; 2]
     }
 
     /// A floating-point instruction of the catalogue, of which a warp computes so much.
@@ -166,6 +219,8 @@ impl Multiplier {
             a_bits,
             d_bits,
             stored: None,
+            quarters: None,
+            lowest: [0; 2],
             arithmetic: Arithmetic::Float { simulator, a, b, c, scale },
         })
     }
@@ -174,18 +229,30 @@ impl Multiplier {
     pub(crate) fn of_integers(name: String, own: Sizes, signed: [bool; 2], saturate: bool) -> Multiplier {
         let [a_signed, b_signed] = signed;
         let arithmetic = Arithmetic::Integer { a_signed, b_signed, saturate, differs: false };
-        Multiplier { name, own, a_bits: 8, d_bits: 32, stored: None, arithmetic }
+        Multiplier {
+            name,
+            own,
+            a_bits: 8,
+            d_bits: 32,
+            stored: None,
+            quarters: None,
+            lowest: [0; 2],
+            arithmetic,
+        }
     }
 
     pub(crate) fn registers(&self) -> Counts {
         let Sizes { m, n, k } = self.own;
         let a_bits = self.a_bits.max(32);
         let d_bits = self.d_bits.max(32);
-        let count = |elements: usize, bits: usize, register: usize| elements * bits / register / LANES;
+        let products = if self.quarters.is_some() { 4 } else { 1 };
+        let count =
+            |elements: usize, bits: usize, register: usize| products * elements * bits / register / LANES;
         Counts {
             d: count(m * n, self.d_bits, d_bits),
             a: count(m * self.stored_k(), self.a_bits, a_bits),
             b: count(n * k, self.a_bits, a_bits),
+            c: count(m * n, self.quarters.map_or(self.d_bits, |quarters| quarters.c_bits), d_bits),
             d_bits: d_bits as u32,
             a_bits: a_bits as u32,
         }
@@ -206,8 +273,8 @@ impl Multiplier {
     ) -> Result<Codes, bitmma_engine::Error> {
         match &self.arithmetic {
             Arithmetic::Float { simulator, a: a_format, b: b_format, c: c_format, scale } => {
-                let a = Matrix::with_codes(*a_format, (1, m, k), a)?;
-                let b = Matrix::with_codes(*b_format, (1, n, k), b)?;
+                let a = Matrix::with_codes(*a_format, (1, m, k), narrowed(a, self.lowest[0], a_format))?;
+                let b = Matrix::with_codes(*b_format, (1, n, k), narrowed(b, self.lowest[1], b_format))?;
                 let c = Matrix::with_codes(*c_format, (1, m, n), c)?;
                 let scales = match (scale, factors) {
                     (Some(scale), Some([of_a, of_b])) => {
@@ -247,6 +314,17 @@ impl Multiplier {
                 Ok(Codes::U32(d.collect()))
             }
         }
+    }
+}
+
+/// Codes out of places of 8 bits.
+fn narrowed(codes: Codes, lowest: u32, format: &Format) -> Codes {
+    match codes {
+        Codes::U8(mut codes) if format.bits() < 8 => {
+            codes.iter_mut().for_each(|code| *code = *code >> lowest & format.max_code() as u8);
+            Codes::U8(codes)
+        }
+        codes => codes,
     }
 }
 

@@ -85,6 +85,8 @@ pub(crate) struct Mma {
     pub(crate) c: Box<[Slot]>,
     /// Of a sparse A: metadata, and which threads have it.
     pub(crate) sparse: Option<(Word, u32)>,
+    /// Scale factors of A and of B: registers, and the first byte and thread that have them.
+    pub(crate) factors: Option<[(Word, u32, u32); 2]>,
 }
 
 /// Multiplications, one after the other in the text, that are one larger product: its rows are those of some fragments of A, its

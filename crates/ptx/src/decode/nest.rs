@@ -120,7 +120,7 @@ fn run(steps: &[Step], together: impl Fn(usize) -> bool) -> Vec<&Mma> {
     let mut run: Vec<&Mma> = Vec::new();
     for (index, step) in steps.iter().enumerate().take(MOST) {
         let Step { op: Op::Mma(next), guard: None, .. } = step else { break };
-        if next.sparse.is_some() {
+        if next.sparse.is_some() || next.factors.is_some() || next.multiplier.quarters.is_some() {
             break;
         }
         let alike = run.first().is_none_or(|first| Arc::ptr_eq(&first.multiplier, &next.multiplier));

@@ -7,7 +7,7 @@ use crate::decode::decoder::Decoder;
 use crate::decode::form::Form;
 use crate::error::Error;
 use crate::matrix::Multiplier;
-use crate::program::{Condition, Mma, Op, Slot, Type, Wgmma, WgmmaA};
+use crate::program::{Condition, Mma, Op, Slot, Type, Wgmma, WgmmaA, Word};
 use crate::text::{Instruction, Operand};
 
 pub(super) const ROWS: &[Row] = &[
@@ -54,7 +54,8 @@ impl Decoder<'_> {
     fn mma(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
         let multiplier = self.multiplier(form, at)?;
         let ([d, a, b, c], metadata) = match (at.operands.as_slice(), multiplier.stored) {
-            ([d, a, b, c], None) => ([d, a, b, c], None),
+            ([d, a, b, c], None) if multiplier.factors() == 0 => ([d, a, b, c], None),
+            ([d, a, b, c, _, _, _, _], None) if multiplier.factors() > 0 => ([d, a, b, c], None),
             ([d, a, b, c, metadata, Operand::Integer(selector)], Some(stored)) => {
                 // of each four threads one, two or all have metadata
                 let threads = multiplier.stored_k() / stored / 4;
@@ -71,6 +72,10 @@ impl Decoder<'_> {
             Some((metadata, selector)) => Some((self.word(metadata, at)?, selector)),
             None => None,
         };
+        let factors = match &at.operands[4..] {
+            [a, of_a, b, of_b] => Some([self.factors(a, of_a, 2, at)?, self.factors(b, of_b, 1, at)?]),
+            _ => None,
+        };
         let counts = multiplier.registers();
         // of wmma every thread has halves twice, or room for that
         let shortened = |operand: &Operand, count: usize| match operand {
@@ -83,8 +88,38 @@ impl Decoder<'_> {
         let d = self.fragment(d, counts.d, counts.d_bits, at)?;
         let a = self.fragment(a, counts.a, counts.a_bits, at)?;
         let b = self.fragment(b, counts.b, counts.a_bits, at)?;
-        let c = self.fragment(c, counts.d, counts.d_bits, at)?;
-        Ok(Op::Mma(Box::new(Mma { line: at.line, multiplier, d, a, b, c, sparse })))
+        let c = self.fragment(c, counts.c, counts.d_bits, at)?;
+        Ok(Op::Mma(Box::new(Mma { line: at.line, multiplier, d, a, b, c, sparse, factors })))
+    }
+
+    /// Scale factors: the register, and the byte and thread that its selectors name. `threads`: how many of each four have them.
+    fn factors(
+        &mut self,
+        register: &Operand,
+        selectors: &Operand,
+        threads: u32,
+        at: &Instruction,
+    ) -> Result<(Word, u32, u32), Error> {
+        let wrong = || {
+            Error::syntax(
+                at.line,
+                format!(
+                    "'{}' takes a register of scale factors and two constants, the byte and the thread that have them",
+                    at.form
+                ),
+            )
+        };
+        let register = match register {
+            Operand::Vector(list) if list.len() == 1 => &list[0],
+            register => register,
+        };
+        let Operand::Vector(list) = selectors else { return Err(wrong()) };
+        match list.as_slice() {
+            [Operand::Integer(byte @ 0..4), Operand::Integer(thread)] if *thread < 4 / u64::from(threads) => {
+                Ok((self.word(register, at)?, *byte as u32, threads * *thread as u32))
+            }
+            _ => Err(wrong()),
+        }
     }
 
     fn wgmma(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {

@@ -11,7 +11,8 @@ use super::fragments::{Elements, Part};
 use super::pending::{Products, Start, add_together};
 use super::warp::{State, Warp};
 
-use crate::matrix::{Multiplier, Sizes, WARPGROUP};
+use crate::lanes::LANES;
+use crate::matrix::{Multiplier, Quarters, Sizes, WARPGROUP};
 use crate::program::{Kernel, Mma, Nest, Slot, Wgmma, WgmmaA, Word, accumulator_bit};
 
 impl Warp {
@@ -22,6 +23,9 @@ impl Warp {
             return self.sparse(mma, (metadata, selector as usize), stored);
         }
         let multiplier = &*mma.multiplier;
+        if let Some(quarters) = multiplier.quarters {
+            return self.quarters(mma, quarters);
+        }
         let Sizes { m, n, k } = multiplier.own;
         let mut a = Elements::zeros(Part::Operand, multiplier.a_bits, (m, k));
         let mut b = Elements::zeros(Part::Operand, multiplier.a_bits, (n, k));
@@ -29,7 +33,68 @@ impl Warp {
         b.put(&self.registers, &mma.b, n, (0, 0));
         let mut c = Elements::zeros(Part::Accumulator, multiplier.d_bits, (m, n));
         c.put(&self.registers, &mma.c, m, (0, 0));
-        self.multiplied((mma.line, multiplier), [a, b, c], &mma.d, block)
+        let factors = mma.factors.map(|[of_a, of_b]| {
+            // a row's are in a pair of threads of each four, the upper rows' in the second; a column's in one thread
+            let line = |(word, byte, thread): (Word, u32, u32), lines: usize| {
+                let count = multiplier.factors();
+                let codes = (0..lines * count).map(|at| {
+                    let (line, factor) = (at / count, at % count);
+                    let lane = line % 8 * 4 + line / 8 + thread as usize;
+                    (self.registers.word(word)[lane] >> (8 * (byte as usize + factor))) as u8
+                });
+                Codes::U8(codes.collect())
+            };
+            [line(of_a, m), line(of_b, n)]
+        });
+        self.multiplied((mma.line, multiplier), [a, b, c], factors, &mma.d, block)
+    }
+
+    /// Four products of 8×8 elements in the quarters of a warp (PTX ISA, "Matrix fragments for mma.m8n8k4 with .f16").
+    fn quarters(&mut self, mma: &Mma, quarters: Quarters) -> Result<(), Fault> {
+        let multiplier = &*mma.multiplier;
+        let lane_of = |block: usize, line: usize, within: usize| 4 * block + 16 * (line / 4) + within;
+        let operand = |block: usize, line: usize, k: usize, along: bool| match along {
+            true => (lane_of(block, line, line % 4), k),
+            false => (lane_of(block, line, k), line % 4),
+        };
+        let accumulator = |block: usize, row: usize, column: usize, bits: usize| match bits {
+            32 => (lane_of(block, row, row & 1 | column & 2), column & 4 | row & 2 | column & 1),
+            _ => (lane_of(block, row, row % 4), column),
+        };
+        let mut all = [[0; LANES]; 8];
+        for block in 0..4 {
+            let element = |slots: &[Slot], (lane, element): (usize, usize), bits: usize| {
+                let per = 32 / bits;
+                let value = self.registers.any_lane(slots[element / per], lane);
+                value as u32 >> (element % per * bits) & (u32::MAX >> (32 - bits))
+            };
+            let half = |slots: &[Slot], along: bool| {
+                let codes =
+                    (0..32).map(|at| element(slots, operand(block, at / 4, at % 4, along), 16) as u16);
+                Codes::U16(codes.collect())
+            };
+            let c = (0..64).map(|at| {
+                let bits = quarters.c_bits;
+                element(&mma.c, accumulator(block, at / 8, at % 8, bits), bits)
+            });
+            let c = match quarters.c_bits {
+                32 => Codes::U32(c.collect()),
+                _ => Codes::U16(c.map(|code| code as u16).collect()),
+            };
+            let [a, b] = [(&mma.a, 0), (&mma.b, 1)].map(|(slots, side)| half(slots, quarters.along[side]));
+            let product = multiplier.multiply(multiplier.own, [a, b, c], None);
+            let product = product.map_err(|error| Fault::new(0, error.to_string()))?;
+            for at in 0..64 {
+                let bits = multiplier.d_bits;
+                let (lane, element) = accumulator(block, at / 8, at % 8, bits);
+                let per = 32 / bits;
+                all[element / per][lane] |= (product.get(at) as u32) << (element % per * bits);
+            }
+        }
+        for (slot, value) in mma.d.iter().zip(&all) {
+            self.registers.set_any(*slot, u32::MAX, &value.map(u64::from));
+        }
+        Ok(())
     }
 
     /// One with a sparse A: each of its rows meets other rows of B, which metadata name (PTX ISA, "Sparse matrix storage").
@@ -116,7 +181,7 @@ impl Warp {
         if self.registers.condition(wgmma.accumulate) & 1 == 1 {
             c.put(&self.registers, &wgmma.d, m, (0, 0));
         }
-        self.multiplied((wgmma.line, multiplier), [a, b, c], &wgmma.d, block)
+        self.multiplied((wgmma.line, multiplier), [a, b, c], None, &wgmma.d, block)
     }
 
     /// This warp's rows of A of a multiplication of a warpgroup, from a place along K on.
@@ -153,17 +218,18 @@ impl Warp {
         &mut self,
         (line, multiplier): (u32, &Multiplier),
         [a, b, c]: [Elements; 3],
+        factors: Option<[Codes; 2]>,
         to: &[Slot],
         block: &Block<'_>,
     ) -> Result<(), Fault> {
         let codes = [&a, &b, &c].map(Elements::codes);
         let product = multiplier
-            .multiply(multiplier.own, codes, None)
+            .multiply(multiplier.own, codes, factors)
             .map_err(|error| Fault::new(0, error.to_string()))?;
         let mut d = c.clone();
         d.set(&product, multiplier.own.n, (0, 0));
         d.take(&mut self.registers, to, multiplier.own.m, (0, 0));
-        if self.wants_product(block.launch, block.index, line) {
+        if multiplier.is_plain() && self.wants_product(block.launch, block.index, line) {
             self.record_product(block.launch, block.index, line, multiplier, [a, b, c, d]);
         }
         Ok(())

@@ -157,14 +157,7 @@ impl Machine for Ptx {
     }
 
     fn run(code: &str, entry: &str, blocks: usize, threads: usize, input: &[u8], output: &mut [u8]) {
-        if code.contains("mma.sp")
-            || code.contains("mma_async.sp")
-            || code.contains("wmma")
-            || code.contains("m8n8k4")
-            || code.contains("kind::f8f6f4.f16")
-            || code.contains("mma.sync.aligned.m16n8k32.row.col.kind")
-            || code.contains("mma.sync.aligned.m16n8k64.row.col.kind")
-        {
+        if code.contains("mma_async.sp") {
             return ptx_machine::run(code, entry, blocks, threads, input, output);
         }
         let program = Program::parse(code).unwrap_or_else(|error| panic!("{entry}: {error}"));

@@ -51,6 +51,8 @@ impl Shadow {
         }
         if let Some((metadata, _)) = mma.sparse {
             self.decides(now, "the metadata", &[Place::Slot(Slot::Word(metadata, 32), 32)])?;
+        }
+        if mma.sparse.is_some() || mma.factors.is_some() || mma.multiplier.quarters.is_some() {
             let from = now.first_read(0, false);
             for slot in &mma.d {
                 self.write(Place::Slot(*slot, 32), now.mask, &[u64::MAX; LANES], &[from; LANES]);
