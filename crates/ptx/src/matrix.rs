@@ -45,14 +45,17 @@ pub(crate) struct Sizes {
     pub(crate) k: usize,
 }
 
+/// How an instruction on floats is computed, and what it takes.
+struct Floats {
+    simulator: FastSimulator,
+    a: Format,
+    b: Format,
+    c: Format,
+    scale: Option<BlockScale>,
+}
+
 enum Arithmetic {
-    Float {
-        simulator: Box<FastSimulator>,
-        a: Format,
-        b: Format,
-        c: Format,
-        scale: Option<BlockScale>,
-    },
+    Float(Box<Floats>),
     /// `differs`: of bits, whether those that differ are counted, not those that are both set.
     Integer {
         a_signed: bool,
@@ -191,8 +194,8 @@ impl Multiplier {
     /// Scale factors of a line; none is zero.
     pub(crate) fn factors(&self) -> usize {
         match &self.arithmetic {
-            Arithmetic::Float { scale: Some(scale), .. } => self.own.k / scale.size,
-            _ => 0,
+            Arithmetic::Float(floats) => floats.scale.map_or(0, |scale| self.own.k / scale.size),
+            Arithmetic::Integer { .. } => 0,
         }
     }
 
@@ -212,7 +215,7 @@ impl Multiplier {
         let simulator = Simulator::found(&found, Revision::default())?;
         let model = simulator.own_model();
         let (a, b, c, scale) = (model.a, model.b, model.c, model.scale);
-        let simulator = Box::new(FastSimulator::new(simulator));
+        let floats = Floats { simulator: FastSimulator::new(simulator), a, b, c, scale };
         Ok(Multiplier {
             name,
             own,
@@ -221,7 +224,7 @@ impl Multiplier {
             stored: None,
             quarters: None,
             lowest: [0; 2],
-            arithmetic: Arithmetic::Float { simulator, a, b, c, scale },
+            arithmetic: Arithmetic::Float(Box::new(floats)),
         })
     }
 
@@ -272,7 +275,8 @@ impl Multiplier {
         factors: Option<[Codes; 2]>,
     ) -> Result<Codes, bitmma_engine::Error> {
         match &self.arithmetic {
-            Arithmetic::Float { simulator, a: a_format, b: b_format, c: c_format, scale } => {
+            Arithmetic::Float(floats) => {
+                let Floats { simulator, a: a_format, b: b_format, c: c_format, scale } = &**floats;
                 let a = Matrix::with_codes(*a_format, (1, m, k), narrowed(a, self.lowest[0], a_format))?;
                 let b = Matrix::with_codes(*b_format, (1, n, k), narrowed(b, self.lowest[1], b_format))?;
                 let c = Matrix::with_codes(*c_format, (1, m, n), c)?;

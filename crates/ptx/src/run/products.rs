@@ -230,7 +230,7 @@ impl Warp {
         d.set(&product, multiplier.own.n, (0, 0));
         d.take(&mut self.registers, to, multiplier.own.m, (0, 0));
         if multiplier.is_plain() && self.wants_product(block.launch, block.index, line) {
-            self.record_product(block.launch, block.index, line, multiplier, [a, b, c, d]);
+            self.record_product(block.launch, block.index, line, multiplier, &[a, b, c, d]);
         }
         Ok(())
     }

@@ -56,10 +56,9 @@ impl Warp {
         block: [u32; 3],
         line: u32,
         multiplier: &Multiplier,
-        all: [Elements; 4],
+        all: &[Elements; 4],
     ) {
-        let [a, b, c, d] = &all;
-        let codes = [a, b, c, d].map(Elements::codes);
+        let codes = all.each_ref().map(Elements::codes);
         self.record_codes(running, block, (line, multiplier), codes);
     }
 

@@ -4,16 +4,11 @@
 //! It knows the instructions that our kernels use, and panics at any other.
 
 use std::collections::HashMap;
-use std::str::FromStr;
 
-use bitmma_engine::functions::ptx::Form;
-
-use super::{ptx_matrix, ptx_sparse};
+use super::ptx_sparse;
 
 /// Where shared memory begins; not zero, so that a forgotten base shows.
 const SHARED_BASE: u64 = 0x400;
-/// The column of tensor memory that an allocation gets; not zero for the same reason.
-const FIRST_COLUMN: u64 = 64;
 
 /// One block as it runs.
 pub(crate) struct Machine<'m> {
@@ -22,15 +17,11 @@ pub(crate) struct Machine<'m> {
     registers: Vec<Vec<u64>>,
     symbols: HashMap<&'m str, u64>,
     pub(crate) shared: Vec<u8>,
-    /// Lane and column: 32 bits.
-    pub(crate) tensor: HashMap<(usize, usize), u32>,
     input: &'m [u8],
     output: &'m mut [u8],
     pub(crate) target: &'m str,
     /// Shared memory was written and no fence for the asynchronous proxy has passed.
     unfenced: bool,
-    /// Words of tensor memory were stored and not waited for.
-    unwaited: bool,
 }
 
 /// The bytes at `address`, little-endian.
@@ -96,12 +87,10 @@ pub(crate) fn run(ptx: &str, entry: &str, blocks: usize, threads: usize, input: 
             registers: vec![],
             symbols: HashMap::new(),
             shared: vec![],
-            tensor: HashMap::new(),
             input,
             output,
             target,
             unfenced: false,
-            unwaited: false,
         };
         for line in body.lines() {
             machine.step(line.trim(), block as u64);
@@ -260,42 +249,13 @@ impl<'m> Machine<'m> {
             "fence" | "bar" | "bra" => {}
             "mbarrier" if words[1] == "try_wait" => self.each(active, operands[0], |_, _| 1),
             "mbarrier" => assert_eq!(active, [0], "one thread makes the barrier"),
-            "tcgen05" => self.tensor_memory(opcode, &words, operands, active),
             "mma" if words[1].starts_with("sp") => ptx_sparse::mma(self, opcode, operands),
-            "mma" => ptx_matrix::mma(self, opcode, operands),
             "wgmma" if words[1] == "mma_async" => {
                 assert!(!self.unfenced, "shared memory is read before a fence");
-                match words[2] {
-                    "sp" => ptx_sparse::wgmma(self, opcode, operands),
-                    _ => ptx_matrix::wgmma(self, opcode, operands),
-                }
+                ptx_sparse::wgmma(self, opcode, operands);
             }
             "wgmma" => {}
-            "wmma" if words[1] == "load" || words[1] == "store" => {
-                let store = words[1] == "store";
-                let (vector, address) = if store { (1, 0) } else { (0, 1) };
-                let stride = number(operands[2]).expect("a stride") as usize;
-                for thread in 0..self.threads {
-                    for (index, name) in names(operands[vector]).into_iter().enumerate() {
-                        let (row, column) = ptx_matrix::wmma_place(words[2], thread, index);
-                        let at = if words[2] == "b" { column * stride + row } else { row * stride + column };
-                        let at = self.address(operands[address], thread) + 8 * at as u64;
-                        if store {
-                            let value = self.value(name, thread);
-                            super::ptx_machine::store(self.output, at, 8, value);
-                        } else {
-                            let value = load(self.input, at, 8);
-                            self.set(name, thread, value);
-                        }
-                    }
-                }
-            }
-            "wmma" => ptx_matrix::mma(self, opcode, operands),
-            _ => {
-                let form = Form::from_str(opcode);
-                let form = form.unwrap_or_else(|_| panic!("the machine does not know {opcode}"));
-                self.each(active, operands[0], |m, t| form.evaluate(m.value(operands[1], t) as u32).into());
-            }
+            _ => panic!("the machine does not know {opcode}"),
         }
     }
 
@@ -327,47 +287,6 @@ impl<'m> Machine<'m> {
                     }
                 }
             }
-        }
-    }
-
-    fn tensor_memory(&mut self, opcode: &'m str, words: &[&str], operands: &[&'m str], active: &[usize]) {
-        match words[1] {
-            "alloc" => {
-                assert_eq!(active.len(), 32, "one warp allocates");
-                let count = number(operands[1]).expect("columns");
-                assert!(count.is_power_of_two() && (32..=512).contains(&count), "{count} columns");
-                let at = self.address(operands[0], 0);
-                store(&mut self.shared, at - SHARED_BASE, 4, FIRST_COLUMN);
-            }
-            "dealloc" => assert_eq!(active.len(), 32, "one warp gives back"),
-            "st" | "ld" => {
-                let stores = words[1] == "st";
-                let (vector, address) = if stores { (1, 0) } else { (0, 1) };
-                for thread in active {
-                    let at = self.address(operands[address], *thread);
-                    let (lane, column) = ((at >> 16) as usize, (at & 0xffff) as usize);
-                    assert_eq!(lane, thread / 32 * 32, "a warp reaches its own quarter of the lanes");
-                    for (index, name) in names(operands[vector]).into_iter().enumerate() {
-                        let place = (lane + thread % 32, column + index);
-                        if stores {
-                            let value = self.value(name, *thread) as u32;
-                            self.tensor.insert(place, value);
-                        } else {
-                            let value = *self.tensor.get(&place).expect("tensor memory that was written");
-                            self.set(name, *thread, value.into());
-                        }
-                    }
-                }
-                self.unwaited |= stores;
-            }
-            "wait::st" => self.unwaited = false,
-            "mma" => {
-                assert_eq!(active, [0], "one thread starts it");
-                assert!(!self.unfenced, "shared memory is read before a fence");
-                assert!(!self.unwaited, "tensor memory is read before a wait");
-                ptx_matrix::tcgen05(self, opcode, operands);
-            }
-            _ => {}
         }
     }
 

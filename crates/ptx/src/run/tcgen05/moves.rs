@@ -246,17 +246,15 @@ fn check(
     from: (usize, usize),
     count: usize,
 ) -> Result<(), Fault> {
-    let places =
-        || (0..count).flat_map(|register| shape.words(from, LANES - 1, register).map(|(at, _)| at.1));
-    // the last lane has the last columns, and the first lane the first ones
-    let first = shape.words(from, 0, 0).map(|(at, _)| at.1).min().unwrap_or(0);
-    let last = places().max().unwrap_or(first);
-    let parts = match shape.pattern {
+    // the last register of the last lane has the last column
+    let last = |lane: usize| shape.words(from, lane, count - 1).map(|(at, _)| at.1).max().unwrap_or(from.1);
+    let all = from.1..last(LANES - 1) + 1;
+    let checked = match shape.pattern {
         Pattern::Halves(split) => {
-            let count = last - from.1 - split as usize + 1;
-            vec![first..first + count, first + split as usize..last + 1]
+            let upper = from.1 + split as usize;
+            tensor.check(from.1..last(0) + 1).and_then(|()| tensor.check(upper..all.end))
         }
-        _ => vec![first..last + 1],
+        _ => tensor.check(all),
     };
-    parts.into_iter().try_for_each(|part| tensor.check(part)).map_err(|what| Fault::new(0, what))
+    checked.map_err(|what| Fault::new(0, what))
 }

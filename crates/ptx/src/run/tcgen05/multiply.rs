@@ -36,6 +36,12 @@ struct Step {
     factors: Option<[Tile; 2]>,
 }
 
+/// How something was multiplied, and codes of A, B, C and D.
+type Multiplied = (Arc<Multiplier>, [Codes; 4]);
+
+/// Accumulators, by lane and column, each with whether it is undefined; and where the first undefined operand came from.
+type Undefined = (Vec<((usize, usize), bool)>, Origin);
+
 /// What one thread multiplies.
 struct Given {
     shape: Shape,
@@ -61,7 +67,8 @@ impl Queue {
     /// Codes of A, B and their factors of all steps, line by line.
     fn codes(&self, side: usize) -> Codes {
         let of = self.shape.sides[side];
-        codes(self.steps.iter().map(|step| &step.sides[side].0), of.lines, of.bits)
+        let tiles: Vec<_> = self.steps.iter().map(|step| &step.sides[side].0).collect();
+        codes(&tiles, of.lines, of.bits)
     }
 
     fn factors(&self) -> Option<[Codes; 2]> {
@@ -69,16 +76,16 @@ impl Queue {
             [0, 1].map(|side| {
                 let all =
                     self.steps.iter().filter_map(|step| step.factors.as_ref()).map(|both| &both[side].0);
-                codes(all, self.shape.sides[side].lines, 8)
+                codes(&all.collect::<Vec<_>>(), self.shape.sides[side].lines, 8)
             })
         })
     }
 }
 
 /// The lines of several tiles, each behind the same line of the one before.
-fn codes<'t>(tiles: impl Iterator<Item = &'t Vec<u32>> + Clone, lines: usize, bits: usize) -> Codes {
+fn codes(tiles: &[&Vec<u32>], lines: usize, bits: usize) -> Codes {
     let all = (0..lines).flat_map(|line| {
-        tiles.clone().flat_map(move |tile| {
+        tiles.iter().flat_map(move |tile| {
             let length = tile.len() / lines;
             &tile[line * length..][..length]
         })
@@ -101,7 +108,7 @@ impl TensorMemory {
     }
 
     /// Does what was kept: codes of A, B, C and D, if there was something.
-    pub(super) fn multiply(&mut self) -> Result<Option<(Arc<Multiplier>, [Codes; 4])>, String> {
+    pub(super) fn multiply(&mut self) -> Result<Option<Multiplied>, String> {
         let Some(queue) = self.queue.take() else { return Ok(None) };
         let sizes @ Sizes { m, n, .. } = queue.sizes();
         let places = || (0..m).flat_map(|row| (0..n).map(move |column| (row, column)));
@@ -290,7 +297,7 @@ impl Warp {
         product: &TensorProduct,
         lane: usize,
         (shared, tensor): (&Bytes, &Bytes),
-    ) -> Result<(Vec<((usize, usize), bool)>, Origin), Fault> {
+    ) -> Result<Undefined, Fault> {
         let given = self.given(product, lane).map_err(|what| Fault::new(lane, what))?;
         let Given { shape, d, a, b, scales, adds } = given;
         let disabled = self.disabled(product, lane);
