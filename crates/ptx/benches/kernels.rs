@@ -28,6 +28,7 @@ fn run(
     let launch = Launch {
         kernel: &kernel,
         grid,
+        cluster: None,
         block: None,
         shared: None,
         allow_doubtful: false,

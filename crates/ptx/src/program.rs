@@ -310,6 +310,8 @@ pub(crate) enum Bulk {
         barrier: Address,
         /// Four rows of a matrix: their numbers are coordinates.
         gathers: bool,
+        /// Bits of the blocks of the cluster that it goes to, and whose barrier objects it completes.
+        blocks: Option<Word>,
     },
     /// The same back; an operation combines with what is there.
     Store {
@@ -324,6 +326,21 @@ pub(crate) enum Bulk {
         to: Address,
         from: Address,
         bytes: Word,
+        barrier: Address,
+        blocks: Option<Word>,
+    },
+    /// Bytes that lie together, from shared memory to that of another block.
+    CopyAcross {
+        to: Address,
+        from: Address,
+        bytes: Word,
+        barrier: Address,
+    },
+    /// `st.async`: registers, of that many bytes each.
+    StoreAcross {
+        to: Address,
+        elements: Box<[Slot]>,
+        bytes: u8,
         barrier: Address,
     },
     /// An operation combines with what is there.
@@ -465,8 +482,10 @@ pub(crate) enum Op {
         d: Slot,
         a: Slot,
     },
+    /// `own_only`: shared memory of the block alone, not of its cluster.
     IsSpace {
         region: Region,
+        own_only: bool,
         d: Predicate,
         a: Wide,
     },
@@ -605,6 +624,24 @@ pub(crate) enum Op {
         aligned: bool,
         reduce: Option<Box<Reduction>>,
     },
+    /// `barrier.cluster.arrive`, which goes on at once, and `wait`. `orders`: it releases or acquires.
+    ClusterBarrier {
+        arrive: bool,
+        aligned: bool,
+        orders: bool,
+    },
+    /// `mapa`: the same address in another block of the cluster.
+    MapShared {
+        generic: bool,
+        d: Slot,
+        a: Slot,
+        rank: Word,
+    },
+    /// `getctarank`
+    Rank {
+        d: Word,
+        a: Slot,
+    },
     /// `membar`, `fence`: makes a strong access before or after it acquire or release.
     Fence {
         in_block: bool,
@@ -651,6 +688,16 @@ pub(crate) enum Preset {
     DynamicShared,
     /// All shared memory, in units of its allocation.
     Shared,
+    /// The cluster of a block, and how many there are.
+    Cluster(u8),
+    ClusterCount(u8),
+    /// The block in its cluster, and how many that has.
+    BlockInCluster(u8),
+    BlocksOfCluster(u8),
+    Rank,
+    RankCount,
+    /// Whether clusters were asked for.
+    IsCluster,
 }
 
 /// A variable in global or constant memory.
@@ -682,6 +729,7 @@ pub struct Kernel {
     pub(crate) parameter_bytes: usize,
     pub(crate) required_block: Option<[u32; 3]>,
     pub(crate) largest_block: Option<[u32; 3]>,
+    pub(crate) cluster: text::Cluster,
     pub(crate) registers: Vec<Register>,
     pub(crate) steps: Vec<Step>,
     pub(crate) accumulators: Vec<Accumulators>,
@@ -753,6 +801,7 @@ impl Op {
                     | Op::Exit
                     | Op::Trap
                     | Op::Barrier { .. }
+                    | Op::ClusterBarrier { .. }
                     | Op::Load(_)
                     | Op::Store(_)
                     | Op::Atomic(_)
@@ -828,6 +877,11 @@ impl Kernel {
     /// The block that `.reqntid` requires.
     pub fn required_block(&self) -> Option<[u32; 3]> {
         self.required_block
+    }
+
+    /// Blocks of a cluster, as `.reqnctapercluster` requires them.
+    pub fn required_cluster(&self) -> Option<[u32; 3]> {
+        self.cluster.required
     }
 
     /// Names and types of the parameters.

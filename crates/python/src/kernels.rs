@@ -154,8 +154,8 @@ impl PtxKernel {
     /// ran; what was traced. `trace` has threads (block and thread), lines, registers, whether
     /// products are wanted, and a byte whose last writer is.
     #[pyo3(signature = (
-        grid, arguments, buffers, names, *, block = None, allow_doubtful = false, shared = None, loop_limit = None,
-        threads = None, trace = None
+        grid, arguments, buffers, names, *, block = None, cluster = None, allow_doubtful = false, shared = None,
+        loop_limit = None, threads = None, trace = None
     ))]
     fn launch<'py>(
         &self,
@@ -165,6 +165,7 @@ impl PtxKernel {
         buffers: Vec<Bound<'py, PyArray1<u8>>>,
         names: Vec<String>,
         block: Option<(u32, u32, u32)>,
+        cluster: Option<(u32, u32, u32)>,
         allow_doubtful: bool,
         shared: Option<u64>,
         loop_limit: Option<u64>,
@@ -210,7 +211,8 @@ impl PtxKernel {
         let limits = Limits { turns: loop_limit.unwrap_or(defaults.turns), threads: threads.unwrap_or(0) };
         let mut interrupt = None;
         let result = py.detach(|| {
-            let (grid, block) = ([grid.0, grid.1, grid.2], block.map(|(x, y, z)| [x, y, z]));
+            let [block, cluster] = [block, cluster].map(|sizes| sizes.map(|(x, y, z)| [x, y, z]));
+            let grid = [grid.0, grid.1, grid.2];
             let trace = trace.map(|(threads, lines, registers, products, byte)| Trace {
                 threads: threads.into_iter().map(|[block, thread]| Thread { block, thread }).collect(),
                 lines,
@@ -218,7 +220,8 @@ impl PtxKernel {
                 products,
                 byte,
             });
-            let launch = Launch { kernel: &self.kernel, grid, block, shared, allow_doubtful, limits, trace };
+            let kernel = &self.kernel;
+            let launch = Launch { kernel, grid, cluster, block, shared, allow_doubtful, limits, trace };
             let mut stop = || {
                 interrupt = Python::attach(|py| py.check_signals()).err();
                 interrupt.is_some()

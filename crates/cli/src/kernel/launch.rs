@@ -61,6 +61,7 @@ pub(super) fn run(run: &Run) -> Result<(), Failure> {
     let launch = Launch {
         kernel: &kernel,
         grid: run.grid,
+        cluster: None,
         block: run.block,
         shared: run.shared,
         allow_doubtful: run.allow_doubtful,

@@ -20,6 +20,8 @@ pub(crate) const FIRST_STATIC: u64 = 1024;
 const MOST_STATIC: u64 = 1 << 30;
 /// Generic addresses of shared and local memory, and of parameters.
 pub(crate) const SHARED_WINDOW: u64 = 2040 << REGION_BITS;
+/// An address of shared memory has from this bit on the number of its block in the cluster, and 1 more; nothing in its own block's.
+pub(crate) const RANK_SHIFT: u32 = 24;
 pub(crate) const LOCAL_WINDOW: u64 = 2041 << REGION_BITS;
 pub(crate) const PARAMETER_WINDOW: u64 = 2042 << REGION_BITS;
 
@@ -232,12 +234,15 @@ impl<'d> Decoder<'d> {
         let preset = match stem {
             "tid" => axis(Preset::Thread),
             "ntid" => axis(Preset::ThreadCount),
-            "ctaid" | "clusterid" => axis(Preset::Block),
-            "nctaid" | "nclusterid" => axis(Preset::BlockCount),
-            "cluster_ctaid" => axis(|_| Preset::Word(0)),
-            "cluster_nctaid" => axis(|_| Preset::Word(1)),
-            "cluster_ctarank" | "is_explicit_cluster" => Some(Preset::Word(0)),
-            "cluster_nctarank" => Some(Preset::Word(1)),
+            "ctaid" => axis(Preset::Block),
+            "nctaid" => axis(Preset::BlockCount),
+            "clusterid" => axis(Preset::Cluster),
+            "nclusterid" => axis(Preset::ClusterCount),
+            "cluster_ctaid" => axis(Preset::BlockInCluster),
+            "cluster_nctaid" => axis(Preset::BlocksOfCluster),
+            "cluster_ctarank" => Some(Preset::Rank),
+            "cluster_nctarank" => Some(Preset::RankCount),
+            "is_explicit_cluster" => Some(Preset::IsCluster),
             "laneid" => Some(Preset::Lane),
             "warpid" => Some(Preset::Warp),
             "nwarpid" => Some(Preset::WarpCount),

@@ -134,6 +134,7 @@ impl Decoder<'_> {
             parameter_bytes: self.parameter_bytes,
             required_block: function.required_block,
             largest_block: function.largest_block,
+            cluster: function.cluster,
             registers: function.registers.clone(),
             steps,
             words: self.words as usize,

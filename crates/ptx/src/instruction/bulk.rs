@@ -40,7 +40,6 @@ impl Decoder<'_> {
         form.drop_if(|word| {
             matches!(word, "release" | "acquire" | "cta" | "noComplete" | "shared" | "shared::cta")
         });
-        // clusters have one block
         form.drop_if(|word| matches!(word, "cluster" | "shared::cluster"));
         if form.need_kind()? != Type::B64 {
             return Err(form.unsupported());
@@ -248,6 +247,26 @@ impl Decoder<'_> {
         Ok(Op::Bulk(Box::new(Bulk::Replace { address, field, value })))
     }
 
+    /// `st.async`
+    pub(super) fn store_across(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
+        self.needs_hopper(true, form)?;
+        form.drop_if(|word| matches!(word, "async" | "weak" | "shared::cluster"));
+        let count = form.one_of(&[("v2", 2), ("v4", 4)]).unwrap_or(1);
+        let completes = form.flag("mbarrier::complete_tx::bytes");
+        let kind = form.need_kind()?;
+        let [to, elements, barrier] = operands(at)?;
+        let elements = self.list(elements, kind, at)?;
+        if !completes
+            || elements.len() != count
+            || !matches!(kind.bits(), 32 | 64)
+            || kind.bits() as usize * count > 128
+        {
+            return Err(form.unsupported());
+        }
+        let (to, barrier) = (self.address(to, at)?, self.address(barrier, at)?);
+        Ok(Op::Bulk(Box::new(Bulk::StoreAcross { to, elements, bytes: (kind.bits() / 8) as u8, barrier })))
+    }
+
     /// `cp.async.mbarrier.arrive`
     pub(super) fn arrive_with_copies(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
         let counts = !form.flag("noinc");
@@ -292,9 +311,8 @@ impl Decoder<'_> {
         let op = if form.flag("reduce") { form.one_of(&ops) } else { None };
         self.ordered |= op.is_some();
         let policy = form.flag("L2::cache_hint");
-        if form.flag("multicast::cluster") {
-            return Err(form.refuse("clusters of several blocks are not"));
-        }
+        let multicasts = form.flag("multicast::cluster");
+        let across = at.has("shared::cluster") && at.has("shared::cta") && !at.has("global");
         if form.flag("im2col") || form.flag("im2col::w") {
             return Err(form.refuse("im2col is not"));
         }
@@ -316,6 +334,13 @@ impl Decoder<'_> {
         if policy {
             all = all.split_last().map_or(all, |(_, rest)| rest);
         }
+        let blocks = match all.split_last() {
+            Some((blocks, rest)) if multicasts => {
+                all = rest;
+                Some(self.half(blocks, at)?)
+            }
+            _ => None,
+        };
         let mapped = |decoder: &mut Self, operand: &Operand| match operand {
             Operand::Vector(list) => match list.as_slice() {
                 [map, Operand::Vector(coordinates)] => {
@@ -342,7 +367,7 @@ impl Decoder<'_> {
             (true, true, false, [to, source, barrier]) if op.is_none() => {
                 let (map, coordinates) = mapped(self, source)?;
                 let (to, barrier) = (self.address(to, at)?, self.address(barrier, at)?);
-                done(Bulk::Load { to, map, coordinates, barrier, gathers })
+                done(Bulk::Load { to, map, coordinates, barrier, gathers, blocks })
             }
             (true, false, true, [target, from]) => {
                 let (map, coordinates) = mapped(self, target)?;
@@ -350,12 +375,11 @@ impl Decoder<'_> {
             }
             (false, true, false, [to, from, bytes, barrier]) if op.is_none() => {
                 let (to, from) = (self.address(to, at)?, self.address(from, at)?);
-                done(Bulk::CopyIn {
-                    to,
-                    from,
-                    bytes: self.word(bytes, at)?,
-                    barrier: self.address(barrier, at)?,
-                })
+                let (bytes, barrier) = (self.word(bytes, at)?, self.address(barrier, at)?);
+                match across {
+                    true => done(Bulk::CopyAcross { to, from, bytes, barrier }),
+                    false => done(Bulk::CopyIn { to, from, bytes, barrier, blocks }),
+                }
             }
             (false, false, true, [to, from, bytes]) => {
                 let op = op.zip(kind);

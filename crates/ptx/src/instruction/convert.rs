@@ -61,16 +61,27 @@ pub(super) const ROWS: &[Row] = &[
     free("isspacep", |decoder, form, at| {
         let region = region(form).ok_or_else(|| form.unsupported())?;
         let [d, a] = operands(at)?;
-        Ok(Op::IsSpace { region, d: decoder.predicate(d, at)?, a: decoder.wide(a, at)? })
+        Ok(Op::IsSpace { region, own_only: !at.has("shared::cluster"), d: decoder.predicate(d, at)?, a: decoder.wide(a, at)? })
     }).pure(),
     free("mapa", |decoder, form, at| {
-        form.drop_if(|word| word == "shared::cluster");
-        form.need_kind()?;
-        let [d, a, _] = operands(at)?;
-        // clusters have one block
-        let (d, a) = (decoder.any(d, Type::B64, at)?, decoder.any(a, Type::B64, at)?);
-        copied(d, a).ok_or_else(|| form.unsupported())
-    }),
+        let generic = !form.flag("shared::cluster");
+        let kind = form.need_kind()?;
+        if !matches!(kind, Type::U32 | Type::U64) {
+            return Err(form.unsupported());
+        }
+        let [d, a, rank] = operands(at)?;
+        let (d, a) = (decoder.any(d, kind, at)?, decoder.any(a, kind, at)?);
+        Ok(Op::MapShared { generic, d, a, rank: decoder.word(rank, at)? })
+    }).since(Since::Hopper),
+    free("getctarank", |decoder, form, at| {
+        form.flag("shared::cluster");
+        let kind = form.need_kind()?;
+        if !matches!(kind, Type::U32 | Type::U64) {
+            return Err(form.unsupported());
+        }
+        let [d, a] = operands(at)?;
+        Ok(Op::Rank { d: decoder.word(d, at)?, a: decoder.any(a, kind, at)? })
+    }).since(Since::Hopper),
 ];
 
 impl Convert {

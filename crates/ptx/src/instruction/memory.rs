@@ -64,6 +64,9 @@ impl Decoder<'_> {
     }
 
     fn access(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
+        if form.name == "st" && at.has("async") {
+            return self.store_across(form, at);
+        }
         form.check(wrong_access)?;
         let store = form.name == "st";
         let order = ordering(form);

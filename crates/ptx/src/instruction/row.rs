@@ -67,7 +67,7 @@ pub(crate) enum Since {
 
 impl Since {
     /// Why a target does not have it.
-    pub(super) fn missing(self, architecture: Architecture) -> Option<&'static str> {
+    pub(crate) fn missing(self, architecture: Architecture) -> Option<&'static str> {
         let rank = match architecture {
             Architecture::Blackwell | Architecture::RtxBlackwell => Since::Blackwell,
             Architecture::Hopper => Since::Hopper,

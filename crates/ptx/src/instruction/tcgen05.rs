@@ -92,14 +92,19 @@ impl Decoder<'_> {
                 form.drop_if(|word| COPIES.iter().any(|(shape, parts, _)| word == *shape || word == *parts));
                 Tcgen05::Copy { to: self.address(to, at)?, from: self.wide(from, at)?, shape: *shape }
             }
-            ("commit", [barrier]) => {
+            ("commit", [barrier, rest @ ..]) if rest.len() < 2 => {
+                let blocks = match (form.flag("multicast::cluster"), rest) {
+                    (true, [blocks]) => Some(self.half(blocks, at)?),
+                    (false, []) => None,
+                    _ => return Err(form.unsupported()),
+                };
                 let arrives = form.flag("mbarrier::arrive::one");
                 form.flag("shared::cluster");
                 self.is_of(Type::B64, form)?;
                 if !arrives {
                     return Err(form.unsupported());
                 }
-                Tcgen05::Commit { barrier: self.address(barrier, at)? }
+                Tcgen05::Commit { barrier: self.address(barrier, at)?, blocks }
             }
             ("mma", operands) => Tcgen05::Multiply(Box::new(self.tensor_product(form, at, operands)?)),
             _ => return Err(form.unsupported()),

@@ -139,9 +139,13 @@ impl Decoder<'_> {
         form.drop_if(|word| word == "cta");
         let aligned = form.flag("aligned") || form.name == "bar";
         if form.flag("cluster") {
-            // clusters have one block; its warps need no barrier to agree with themselves
-            form.drop_if(|word| matches!(word, "arrive" | "wait" | "acquire" | "release" | "relaxed"));
-            return Ok(Op::Nothing);
+            let arrive = form.one_of(&[("arrive", true), ("wait", false)]);
+            let orders = !form.flag("relaxed");
+            form.flag(if arrive == Some(true) { "release" } else { "acquire" });
+            return match (arrive, at.operands.as_slice()) {
+                (Some(arrive), []) => Ok(Op::ClusterBarrier { arrive, aligned, orders }),
+                _ => Err(form.unsupported()),
+            };
         }
         if form.flag("warp") {
             form.flag("sync");

@@ -40,6 +40,8 @@ pub(crate) enum Tcgen05 {
     /// Arrives at a barrier object when what was started before is over.
     Commit {
         barrier: Address,
+        /// Bits of the blocks of the cluster whose objects it arrives at.
+        blocks: Option<crate::program::Word>,
     },
 }
 

@@ -4,6 +4,7 @@ use bitmma_engine::formats::{BF16, F16};
 
 use super::block::Block;
 use super::clocks::Kind;
+use super::cluster::Reached;
 use super::fault::{Fault, Race};
 use super::global::{Access as Reach, Region as Buffer};
 use super::shared::Shared;
@@ -71,15 +72,17 @@ impl Warp {
             let fault = |what: String| Fault::new(lane, what);
             match resolve(region, addresses[lane]) {
                 (Region::Shared, at) => {
-                    let at = block.shared.checked(at, size, "reads").map_err(fault)?;
-                    let by = block.clocks.by(self.number);
-                    let noted = block.shared.note_read(at, size as usize, (order.is_some(), true), by);
+                    let Reached { shared, clocks, at, base, .. } =
+                        block.reach(self.number, at).map_err(fault)?;
+                    let at = shared.checked(at, size, "reads").map_err(fault)?;
+                    let by = clocks.by(self.number);
+                    let noted = shared.note_read(at, size as usize, (order.is_some(), true), by);
                     noted.map_err(|race| Fault::new(lane, race))?;
                     if let Some(order) = order {
-                        block.clocks.acquire((self.number, SHARED_WINDOW + at as u64), order, false, None);
+                        clocks.acquire((self.number, base + at as u64), order, false, None);
                     }
                     for (index, value) in values[..elements.len()].iter_mut().enumerate() {
-                        value[lane] = block.shared.get(at + index * usize::from(bytes), bytes);
+                        value[lane] = shared.get(at + index * usize::from(bytes), bytes);
                     }
                 }
                 (Region::Local, at) => {
@@ -161,7 +164,7 @@ impl Warp {
     ) -> Result<(), Fault> {
         let by = block.clocks.by(self.number);
         let place =
-            |lane: usize| (self.line(block.launch.kernel), self.thread(block, lane), block.clocks.block);
+            |lane: usize| (self.line(block.launch.kernel), self.thread(block, lane), block.clocks.cluster);
         let noted = block.launch.global.note(memory, reach, lanes, by, same, place);
         noted.map_err(|(lane, race)| Fault::new(lane, race))
     }
@@ -209,21 +212,23 @@ impl Warp {
             let value = |index: usize| self.registers.any_lane(elements[index], lane) & keep;
             match resolve(region, addresses[lane]) {
                 (Region::Shared, at) => {
-                    let at = block.shared.checked(at, size, "writes").map_err(fault)?;
+                    let Reached { shared, clocks, at, base, .. } =
+                        block.reach(self.number, at).map_err(fault)?;
+                    let at = shared.checked(at, size, "writes").map_err(fault)?;
                     let place = |index: usize| at + step(index) as usize;
                     let same = |shared: &Shared| {
                         (0..elements.len()).all(|index| shared.get(place(index), bytes) == value(index))
                     };
-                    let by = block.clocks.by(self.number);
+                    let by = clocks.by(self.number);
                     let kind = if order.is_some() { Kind::Strong } else { Kind::Write };
-                    let changes = launch.may_spin && !same(&block.shared);
-                    let noted = block.shared.note_write(at, size as usize, (kind, false), by, same);
+                    let changes = launch.may_spin && !same(shared);
+                    let noted = shared.note_write(at, size as usize, (kind, false), by, same);
                     noted.map_err(|race| Fault::new(lane, race))?;
                     if let Some(order) = order {
-                        block.clocks.release((self.number, SHARED_WINDOW + at as u64), order, false, None);
+                        clocks.release((self.number, base + at as u64), order, false, None);
                     }
                     for index in 0..elements.len() {
-                        block.shared.put(place(index), bytes, value(index));
+                        shared.put(place(index), bytes, value(index));
                     }
                     self.spin.changes |= changes;
                 }
@@ -328,20 +333,22 @@ impl Warp {
                     |old: u64| update(op, kind, no_flush, space == Region::Shared, old, operand, other);
                 let old = match space {
                     Region::Shared => {
-                        let at = block.shared.checked(at, size, "changes").map_err(fault)? + step as usize;
-                        let flag = (self.number, SHARED_WINDOW + at as u64);
-                        let follows = block.clocks.acquire(flag, order, observes, None) || observes;
-                        let by = block.clocks.by(self.number);
+                        let Reached { shared, clocks, at, base, .. } =
+                            block.reach(self.number, at).map_err(fault)?;
+                        let at = shared.checked(at, size, "changes").map_err(fault)? + step as usize;
+                        let flag = (self.number, base + at as u64);
+                        let follows = clocks.acquire(flag, order, observes, None) || observes;
+                        let by = clocks.by(self.number);
                         let race = |race: Race| Fault::new(lane, race);
                         // its write leaves a mark
-                        block.shared.note_read(at, bytes.into(), (true, false), by).map_err(race)?;
+                        shared.note_read(at, bytes.into(), (true, false), by).map_err(race)?;
                         let kind = (Kind::Strong, follows);
-                        let noted = block.shared.note_write(at, bytes.into(), kind, by, |_| false);
+                        let noted = shared.note_write(at, bytes.into(), kind, by, |_| false);
                         noted.map_err(race)?;
-                        block.clocks.release(flag, order, true, None);
-                        let old = block.shared.get(at, bytes);
+                        clocks.release(flag, order, true, None);
+                        let old = shared.get(at, bytes);
                         let new = apply(old);
-                        block.shared.put(at, bytes, new);
+                        shared.put(at, bytes, new);
                         self.spin.changes |= new != old;
                         old
                     }

@@ -1,6 +1,9 @@
 //! One block: its warps, its shared memory, its barriers.
 
+use std::collections::BTreeMap;
+
 use super::clocks::Clocks;
+use super::cluster::rank_bits;
 use super::fault::Fault;
 use super::objects::Objects;
 use super::running::{Order, Running};
@@ -8,6 +11,7 @@ use super::shared::Shared;
 use super::tcgen05::TensorMemory;
 use super::undefined::Bytes;
 use super::warp::{State, Warp};
+use crate::decode::decoder::SHARED_WINDOW;
 use crate::error::Error;
 use crate::lanes::LANES;
 use crate::matrix::WARPGROUP;
@@ -17,7 +21,18 @@ use crate::program::{Logic, Op};
 pub(crate) struct Block<'l> {
     pub(crate) launch: &'l Running<'l>,
     pub(crate) index: [u32; 3],
+    /// The number of its cluster, and its own there.
+    pub(super) cluster: u64,
+    pub(super) rank: usize,
+    /// The other blocks of the cluster, by rank, while this one runs.
+    pub(super) peers: Vec<Option<Box<Block<'l>>>>,
+    pub(super) has_ended: bool,
+    /// Warps of other blocks that have accessed its shared memory, and when each did last.
+    pub(super) visits: BTreeMap<u8, u32>,
+    /// Where its shared memory begins, as a generic address that no other block of the cluster has.
+    pub(super) base: u64,
     pub(crate) shared: Shared,
+    /// Of the cluster, while the block runs.
     pub(super) clocks: Clocks,
     pub(super) objects: Objects,
     pub(super) tensor: TensorMemory,
@@ -47,10 +62,15 @@ pub(crate) enum Pause {
     /// A warp waits for a value in memory; `changes`: whether memory changed meanwhile; `alone`: whether no other block can change what
     /// the warps wait for.
     Spins { changes: bool, alone: bool },
+    /// No warp can go on; `ran`: whether one did before.
+    Waits { ran: bool },
 }
 
 /// Barriers of a block.
 const BARRIERS: u32 = 16;
+
+/// What stands for the barrier of the cluster among them.
+pub(super) const CLUSTER: u32 = BARRIERS;
 
 impl<'l> Block<'l> {
     pub(crate) fn new(launch: &'l Running<'l>) -> Block<'l> {
@@ -63,6 +83,12 @@ impl<'l> Block<'l> {
         Block {
             launch,
             index: [0; 3],
+            cluster: 0,
+            rank: 0,
+            peers: vec![],
+            has_ended: false,
+            visits: BTreeMap::new(),
+            base: SHARED_WINDOW,
             shared,
             clocks,
             objects,
@@ -74,13 +100,12 @@ impl<'l> Block<'l> {
         }
     }
 
-    /// Starts one block.
-    pub(crate) fn start(&mut self, number: u64, warps: &mut [Warp]) {
-        let [x, y, _] = self.launch.grid.map(u64::from);
-        self.index = [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32];
-        // numbers are from 1; beyond what a mark can hold, blocks are not told apart
-        let number = u32::try_from(number + 1).unwrap_or(u32::MAX).min((1 << 28) - 2);
-        self.clocks.start(number, warps.len());
+    /// Starts one block of a cluster.
+    pub(crate) fn start(&mut self, (cluster, rank): (u64, usize), warps: &mut [Warp]) {
+        self.index = self.launch.clusters.index(cluster, rank);
+        (self.cluster, self.rank, self.has_ended) = (cluster, rank, false);
+        self.base = SHARED_WINDOW | if self.launch.clusters.size() > 1 { rank_bits(rank) } else { 0 };
+        self.visits.clear();
         self.shared.reset();
         self.undefined.reset();
         self.objects.reset();
@@ -95,8 +120,10 @@ impl<'l> Block<'l> {
 
     /// Runs the block until it has ended, or waits for others.
     pub(crate) fn run(&mut self, warps: &mut [Warp]) -> Result<Pause, Error> {
+        let mut has_run = false;
         loop {
             let (mut ran, mut spins) = (false, false);
+            self.wake(warps);
             for index in 0..warps.len() {
                 let index = match self.launch.order {
                     Order::Descending => warps.len() - 1 - index,
@@ -130,17 +157,21 @@ impl<'l> Block<'l> {
                     );
                     return Err(warps[0].error(self, warps[0].line(self.launch.kernel), Fault::new(0, what)));
                 }
-                self.launch.global.flights.forget(self.clocks.block);
+                if let Some(what) = self.visitor() {
+                    return Err(warps[0].error(self, warps[0].line(self.launch.kernel), Fault::new(0, what)));
+                }
+                self.has_ended = true;
                 let unwritten = self.shared.unwritten.is_some() || warps.iter().any(|warp| warp.unwritten);
                 return Ok(Pause::Ended { unwritten });
             }
             // those that spin may wait for what comes after a product
+            has_run |= ran;
             if ran && !spins {
                 continue;
             }
             if !warps.iter().any(|warp| matches!(warp.state, State::Multiplying { .. })) {
                 if !spins {
-                    return Err(self.stuck(warps));
+                    return Ok(Pause::Waits { ran: has_run });
                 }
                 let changes = warps.iter_mut().fold(false, |all, warp| all | warp.spin.has_changed());
                 let mut ready = warps.iter().filter(|warp| warp.state == State::Ready);
@@ -150,6 +181,35 @@ impl<'l> Block<'l> {
             Warp::add_products(self.launch.kernel, warps).map_err(|(warp, fault)| {
                 warps[warp].error(self, warps[warp].line(self.launch.kernel), fault)
             })?;
+        }
+    }
+
+    /// Lets warps go on for which all others of the cluster have come.
+    fn wake(&mut self, warps: &mut [Warp]) {
+        let phases = self.clocks.meeting.phases;
+        for warp in warps.iter_mut().filter(|warp| warp.meets.is_some_and(|phase| phase < phases)) {
+            if let State::Waiting { at, id: CLUSTER } = warp.state {
+                if let Op::ClusterBarrier { orders: true, .. } = self.launch.kernel.steps[at].op {
+                    self.clocks.leave_meeting(warp.number);
+                }
+                (warp.state, warp.meets) = (State::Ready, None);
+            }
+        }
+    }
+
+    /// A warp comes to the barrier of the cluster: arrives, or is to wait there.
+    pub(crate) fn meet(&mut self, warp: &mut Warp, arrive: bool, orders: bool) -> Result<(), &'static str> {
+        match (arrive, warp.meets) {
+            (true, Some(_)) => Err(
+                "arrives a second time at the barrier of the cluster: barrier.cluster.wait must come first",
+            ),
+            (false, None) => Err("waits at the barrier of the cluster, and has not arrived there before"),
+            (true, None) => {
+                warp.meets = Some(self.clocks.meeting.phases);
+                self.clocks.arrive_in_cluster(warp.number, orders);
+                Ok(())
+            }
+            (false, Some(_)) => Ok(()),
         }
     }
 
@@ -284,15 +344,15 @@ impl<'l> Block<'l> {
     }
 
     /// Nobody can go on: a barrier, or a warpgroup, waits for warps that do not come.
-    fn stuck(&self, warps: &[Warp]) -> Error {
+    pub(super) fn stuck(&self, warps: &[Warp]) -> Error {
         let line = |at: usize| self.launch.kernel.steps[at].line;
         let waits = |warp: &Warp| match warp.state {
             State::Waiting { at, .. } | State::InWarpgroup { at } => Some(at),
             _ => None,
         };
-        let Some((warp, at)) = warps.iter().find_map(|warp| Some((warp, waits(warp)?))) else {
-            return Error::Stopped;
-        };
+        let is_own = |warp: &&Warp| !matches!(warp.state, State::Waiting { id: CLUSTER, .. });
+        let own = warps.iter().filter(is_own).find_map(|warp| Some((warp, waits(warp)?)));
+        let Some((warp, at)) = own else { return Error::Stopped };
         let (what, missing) = match warp.state {
             State::Waiting { id, .. } => {
                 let counts = self.barriers[id as usize].count.is_some();

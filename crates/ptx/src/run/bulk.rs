@@ -3,6 +3,7 @@
 use super::access::{in_shared, resolve, update};
 use super::block::Block;
 use super::clocks::Kind;
+use super::cluster::{Reached, in_block};
 use super::fault::{Fault, Race};
 use super::flight::{Does, Key, Range};
 use super::global::Access as Reach;
@@ -10,6 +11,7 @@ use super::objects::{Brought, Piece};
 use super::shared::Shared;
 use super::tensor::{MARK, SIZE, TensorMap, place};
 use super::warp::Warp;
+use crate::decode::decoder::RANK_SHIFT;
 use crate::instruction::bulk::reduces;
 use crate::lanes::each;
 use crate::program::{Address, AtomicOp, Bulk, Region, Type, Word};
@@ -87,18 +89,45 @@ impl Warp {
         }
         for lane in each(mask) {
             match bulk {
-                Bulk::Load { to, map, coordinates, barrier, gathers } => {
+                Bulk::Load { to, map, coordinates, barrier, gathers, blocks } => {
                     let map = self.map(*map, lane, block)?;
-                    let brought = self.box_in(&map, coordinates, *gathers, *to, lane, block)?;
-                    self.bring(*barrier, brought, lane, block)?;
+                    let from = self.box_in(&map, coordinates, *gathers, lane, block)?;
+                    let to = self.shared_address(*to, lane);
+                    if !in_block(to).is_multiple_of(128) {
+                        return Err(Fault::new(
+                            lane,
+                            format!(
+                                "copies a box to {to:#x} of shared memory, which is not a multiple of 128"
+                            ),
+                        ));
+                    }
+                    let places = |at: u64| map.exchanged(at);
+                    self.bring_to_all((to, *barrier, *blocks), &from, &places, lane, block)?;
                 }
                 Bulk::Store { map, coordinates, from, op, scatters } => {
                     let map = self.map(*map, lane, block)?;
                     self.box_out(&map, (coordinates, *scatters), *from, *op, lane, block)?;
                 }
-                Bulk::CopyIn { to, from, bytes, barrier } => {
-                    let brought = self.bytes_in(*to, *from, *bytes, lane, block)?;
-                    self.bring(*barrier, brought, lane, block)?;
+                Bulk::CopyIn { to, from, bytes, barrier, blocks } => {
+                    let to = self.shared_address(*to, lane);
+                    let from = self.bytes_in(to, *from, *bytes, lane, block)?;
+                    self.bring_to_all((to, *barrier, *blocks), &from, &|at| at, lane, block)?;
+                }
+                Bulk::CopyAcross { to, from, bytes, barrier } => {
+                    self.copy_across(*to, *from, (*bytes, *barrier), lane, block)?;
+                }
+                Bulk::StoreAcross { to, elements, bytes, barrier } => {
+                    let count = usize::from(*bytes);
+                    let mut value = [0; 16];
+                    for (part, element) in value.chunks_mut(count).zip(elements) {
+                        let code = self.registers.any_lane(*element, lane).to_le_bytes();
+                        part.copy_from_slice(&code[..count]);
+                    }
+                    let piece = Piece { at: 0, bytes: count * elements.len(), value };
+                    let to = self.shared_address(*to, lane);
+                    let pieces = self.pieces(vec![piece], (to, &|at| at), false, lane, block)?;
+                    let brought = Brought { pieces, ..Brought::default() };
+                    self.bring((self.shared_address(*barrier, lane), to), brought, lane, block)?;
                 }
                 Bulk::CopyOut { to, from, bytes, op } => {
                     self.bytes_out(*to, *from, (*bytes, *op), lane, block)?;
@@ -278,16 +307,15 @@ impl Warp {
         Ok((first, None))
     }
 
-    /// A box out of global memory, as pieces of shared memory.
+    /// A box out of global memory.
     fn box_in(
         &self,
         map: &TensorMap,
         coordinates: &[Word],
         gathers: bool,
-        to: Address,
         lane: usize,
         block: &mut Block<'_>,
-    ) -> Result<Brought, Fault> {
+    ) -> Result<Source, Fault> {
         let fault = |what: String| Fault::new(lane, what);
         let (first, rows) = self.coordinates(map, coordinates, gathers, lane).map_err(fault)?;
         let element = map.element();
@@ -315,54 +343,118 @@ impl Warp {
         })
         .map_err(fault)?;
         noted?;
-        let to = self.shared_address(to, lane);
-        if !to.is_multiple_of(128) {
-            return Err(fault(format!(
-                "copies a box to {to:#x} of shared memory, which is not a multiple of 128"
-            )));
-        }
-        let places = (0..).step_by(16).map(|step| map.exchanged(to.wrapping_add(step)));
-        let sources = Warp::start_copy(&ranges, Does::Reads, block);
-        Ok(Brought { pieces: self.pieces(&bytes, places, lane, block)?, sources })
+        Ok(Source { bytes, ranges })
     }
 
-    /// Pieces of 16 bytes that a copy will write to some places.
+    /// A copy brings bytes to shared memory, to one block or the same place of some, and completes them at the object of each.
+    fn bring_to_all(
+        &mut self,
+        (to, barrier, blocks): (u64, Address, Option<Word>),
+        from: &Source,
+        place: &dyn Fn(u64) -> u64,
+        lane: usize,
+        block: &mut Block<'_>,
+    ) -> Result<(), Fault> {
+        let fault = |what: String| Fault::new(lane, what);
+        let blocks = blocks.map(|blocks| self.registers.word(blocks)[lane]);
+        let targets = block.targets(to, blocks).map_err(fault)?;
+        let barriers = block.targets(self.shared_address(barrier, lane), blocks).map_err(fault)?;
+        for (to, barrier) in targets.into_iter().zip(barriers) {
+            let parts = pieces_of(&from.bytes);
+            let pieces = self.pieces(parts, (to, place), true, lane, block)?;
+            let sources = Warp::start_copy(&from.ranges, Does::Reads, block);
+            self.bring((barrier, to), Brought { pieces, sources, shared: vec![] }, lane, block)?;
+        }
+        Ok(())
+    }
+
+    /// Where pieces, whose places are counted from `to` on, will be written. `defines`: what they bring is defined.
     fn pieces(
         &self,
-        bytes: &[u8],
-        places: impl Iterator<Item = u64>,
+        mut pieces: Vec<Piece>,
+        (to, place): (u64, &dyn Fn(u64) -> u64),
+        defines: bool,
         lane: usize,
         block: &mut Block<'_>,
     ) -> Result<Vec<Piece>, Fault> {
-        let mut pieces = vec![];
-        for (value, at) in bytes.as_chunks::<16>().0.iter().zip(places) {
-            let at = block.shared.checked(at, 16, "copies").map_err(|what| Fault::new(lane, what))?;
-            let by = block.clocks.by(self.number);
-            block.shared.note_copy((at, 16), true, by).map_err(|race| Fault::new(lane, race))?;
-            if block.launch.undefined.is_some() {
-                block.undefined.put(at, 8, 0, 0);
-                block.undefined.put(at + 8, 8, 0, 0);
+        let fault = |what: String| Fault::new(lane, what);
+        let follows = block.launch.undefined.is_some() && defines;
+        for piece in &mut pieces {
+            let to = place(to.wrapping_add(piece.at as u64));
+            let Reached { shared, undefined, clocks, at, .. } =
+                block.reach(self.number, to).map_err(fault)?;
+            piece.at = shared.checked(at, piece.bytes as u64, "copies").map_err(fault)?;
+            let by = clocks.by(self.number);
+            let noted = shared.note_copy((piece.at, piece.bytes), true, by);
+            noted.map_err(|race| Fault::new(lane, race))?;
+            if follows {
+                undefined.put(piece.at, 8, 0, 0);
+                undefined.put(piece.at + 8, 8, 0, 0);
             }
-            pieces.push(Piece { at, value: *value });
         }
         Ok(pieces)
     }
 
-    /// A copy completes its bytes at an object.
+    /// A copy completes its bytes at an object, which is in the block that they go to.
     fn bring(
         &mut self,
-        barrier: Address,
+        (barrier, to): (u64, u64),
         brought: Brought,
         lane: usize,
         block: &mut Block<'_>,
     ) -> Result<(), Fault> {
         let fault = |what: String| Fault::new(lane, what);
-        let at = self.shared_address(barrier, lane);
-        let at = block.shared.checked(at, 8, "finds an mbarrier object of").map_err(fault)?;
+        let own = block.rank as u64 + 1;
+        let rank = |at: u64| if at >> RANK_SHIFT == 0 { own } else { at >> RANK_SHIFT };
+        if rank(barrier) != rank(to) {
+            return Err(fault(format!(
+                "copies to block {} of the cluster, and completes an mbarrier object of block {}: they must be in one",
+                rank(to) - 1,
+                rank(barrier) - 1
+            )));
+        }
         let left = block.clocks.leave(self.number);
-        block.objects.get(at).map_err(fault)?.bring(brought, &left).map_err(fault)?;
+        let Reached { shared, objects, at, .. } = block.reach(self.number, barrier).map_err(fault)?;
+        let at = shared.checked(at, 8, "finds an mbarrier object of").map_err(fault)?;
+        objects.get(at).map_err(fault)?.bring(brought, &left).map_err(fault)?;
         self.spin.changes = true;
         Ok(())
+    }
+
+    /// Bytes of shared memory of the block go to another block. Its wait there says that they were read, too.
+    fn copy_across(
+        &mut self,
+        to: Address,
+        from: Address,
+        (bytes, barrier): (Word, Address),
+        lane: usize,
+        block: &mut Block<'_>,
+    ) -> Result<(), Fault> {
+        let fault = |what: String| Fault::new(lane, what);
+        let count = u64::from(self.registers.word(bytes)[lane]);
+        let [to, from, barrier] = [to, from, barrier].map(|address| self.shared_address(address, lane));
+        check_bulk(to, from, count).map_err(fault)?;
+        let (mut contents, mut shared) = (vec![], vec![]);
+        for at in (0..count).step_by(16).map(|step| from.wrapping_add(step)) {
+            let at = block.shared.checked(at, 16, "copies").map_err(fault)?;
+            let by = block.clocks.by(self.number);
+            block.shared.note_read(at, 16, (false, true), by).map_err(|race| Fault::new(lane, race))?;
+            block.shared.start_reads(at, 16);
+            shared.push((block.rank, at));
+            contents.extend(block.shared.array::<16>(at));
+        }
+        let pieces = self.pieces(pieces_of(&contents), (to, &|at| at), false, lane, block)?;
+        if block.launch.undefined.is_some() {
+            for (piece, (_, from)) in pieces.iter().zip(&shared) {
+                for half in [0, 8] {
+                    let (bits, origin) = block.undefined.get(from + half, 8);
+                    let (bytes, at) =
+                        block.undefined_at((to >> RANK_SHIFT << RANK_SHIFT) as usize | (piece.at + half));
+                    bytes.put(at, 8, bits, origin);
+                }
+            }
+        }
+        self.bring((barrier, to), Brought { pieces, sources: vec![], shared }, lane, block)
     }
 
     /// Notes that a copy reads shared memory until it is waited for, and gives the bytes.
@@ -449,27 +541,24 @@ impl Warp {
 
     fn bytes_in(
         &self,
-        to: Address,
+        to: u64,
         from: Address,
         bytes: Word,
         lane: usize,
         block: &mut Block<'_>,
-    ) -> Result<Brought, Fault> {
+    ) -> Result<Source, Fault> {
         let fault = |what: String| Fault::new(lane, what);
         let count = u64::from(self.registers.word(bytes)[lane]);
         let from = self.registers.addresses(from)[lane];
-        let to = self.shared_address(to, lane);
         check_bulk(from, to, count).map_err(fault)?;
         let launch = block.launch;
-        let mut contents = vec![];
+        let mut bytes = vec![];
         for at in (0..count).step_by(8).map(|step| from.wrapping_add(step)) {
             let (memory, offset) = launch.global.checked(at, 8, "copies").map_err(fault)?;
             self.note_global(memory, Reach::Read, (1 << lane, |_| offset, 8), |_| false, block)?;
-            contents.extend(memory.load(offset, 8).to_le_bytes());
+            bytes.extend(memory.load(offset, 8).to_le_bytes());
         }
-        let sources = Warp::start_copy(&[(from, count)], Does::Reads, block);
-        let places = (0..).step_by(16).map(|step| to.wrapping_add(step));
-        Ok(Brought { pieces: self.pieces(&contents, places, lane, block)?, sources })
+        Ok(Source { bytes, ranges: vec![(from, count)] })
     }
 
     fn bytes_out(
@@ -511,6 +600,18 @@ impl Warp {
         self.bulks.open.writes.extend(Warp::start_copy(&[(to, count)], does, block));
         Ok(())
     }
+}
+
+/// What a copy reads of global memory: the bytes, and where they are.
+struct Source {
+    bytes: Vec<u8>,
+    ranges: Vec<Range>,
+}
+
+/// Bytes as pieces of 16, the places of which are counted from the first on.
+fn pieces_of(bytes: &[u8]) -> Vec<Piece> {
+    let parts = bytes.as_chunks::<16>().0.iter().enumerate();
+    parts.map(|(index, value)| Piece { at: 16 * index, bytes: 16, value: *value }).collect()
 }
 
 /// How a copy that combines accesses global memory: as `red` with the scope of the device.

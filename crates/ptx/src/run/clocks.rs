@@ -1,4 +1,4 @@
-//! Which accesses are ordered before which: vector clocks of the warps of a block.
+//! Which accesses are ordered before which: vector clocks of the warps of a block, or cluster of blocks.
 //!
 //! A warp stamps its accesses with a time, which grows whenever others learn what it did: at a barrier, a release, a fence. A warp
 //! knows of every other one up to which time its accesses are ordered before what it does next. Two accesses of which at least
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::flags::Flags;
 use crate::program::Order;
 
-/// A warp of a launch: its block, and its number there.
+/// A warp of a launch: its cluster, and its number there.
 pub(super) type Agent = (u32, u8);
 
 /// Times up to which warps are known.
@@ -59,11 +59,18 @@ impl By<'_> {
     }
 }
 
-/// The clocks of the warps of a block.
+/// The clocks of the warps of a cluster. A warp is given by its number in the block that runs.
 #[derive(Default)]
 pub(crate) struct Clocks {
-    /// The number of the block.
-    pub(super) block: u32,
+    /// The number of the cluster.
+    pub(super) cluster: u32,
+    /// The number of the first warp of the block that runs, and how many numbers each block has.
+    first: usize,
+    pub(super) stride: usize,
+    /// Warps of each block.
+    count: usize,
+    /// The barrier of the cluster.
+    pub(super) meeting: Meeting,
     /// The last time that was given out.
     time: u32,
     /// Everything up to then is ordered before everything that comes now.
@@ -71,17 +78,29 @@ pub(crate) struct Clocks {
     warps: Vec<Clock>,
     /// Warps that have ended.
     ended: Vec<usize>,
-    /// What warps left at named barriers that they did not wait for.
-    arrived: HashMap<u32, Vec<Left>>,
+    /// What warps left at named barriers that they did not wait for, by the first warp of the block, and barrier.
+    arrived: HashMap<(usize, u32), Vec<Left>>,
     /// What was released to warps of this block, by address.
     flags: HashMap<u64, Arc<Known>>,
+}
+
+/// The barrier of a cluster.
+#[derive(Default)]
+pub(super) struct Meeting {
+    /// How often it is complete.
+    pub(super) phases: u32,
+    /// Bits of the warps that have arrived.
+    pub(super) arrived: u32,
+    /// What they did before, and what those of the phase before did.
+    gathered: Left,
+    released: Left,
 }
 
 #[derive(Clone, Default)]
 struct Clock {
     /// The stamp of what it does now.
     own: u32,
-    /// Of the others of the block.
+    /// Of the others of the cluster.
     known: Vec<u32>,
     passed: Passed,
     committed: u32,
@@ -133,7 +152,7 @@ impl Passed {
     }
 }
 
-/// Warpgroups of a block, at most.
+/// Warpgroups of a cluster, at most.
 pub(super) const GROUPS: usize = 8;
 
 /// Takes the later times of two.
@@ -157,9 +176,11 @@ fn join_any(to: &mut Option<Arc<Known>>, from: Option<&Arc<Known>>) {
 }
 
 impl Clocks {
-    /// For the next block.
-    pub(super) fn start(&mut self, block: u32, warps: usize) {
-        self.block = block;
+    /// For the next cluster, of some blocks of some warps, each with `stride` numbers.
+    pub(super) fn start(&mut self, cluster: u32, blocks: usize, (count, stride): (usize, usize)) {
+        let warps = blocks * stride;
+        (self.cluster, self.first, self.stride, self.count) = (cluster, 0, stride, count);
+        self.meeting = Meeting::default();
         (self.time, self.base) = (1, 0);
         self.warps.resize(warps, Clock::default());
         for clock in &mut self.warps {
@@ -174,9 +195,15 @@ impl Clocks {
         self.flags.clear();
     }
 
+    /// A block of the cluster runs.
+    pub(super) fn enter(&mut self, rank: usize) {
+        self.first = rank * self.stride;
+    }
+
     /// A warp, as it accesses memory now.
     #[inline(always)]
     pub(super) fn by(&self, warp: usize) -> By<'_> {
+        let warp = self.first + warp;
         By { warp: warp as u8, now: self.warps[warp].own, base: self.base, clocks: self }
     }
 
@@ -188,12 +215,12 @@ impl Clocks {
 
     /// The same for a warp of any block.
     #[inline(always)]
-    pub(super) fn knows_agent(&self, warp: u8, (block, other): Agent, time: u32) -> bool {
-        if block == self.block {
+    pub(super) fn knows_agent(&self, warp: u8, (cluster, other): Agent, time: u32) -> bool {
+        if cluster == self.cluster {
             return self.knows(warp, other, time);
         }
         let foreign = self.warps[usize::from(warp)].passed.foreign.as_ref();
-        foreign.is_some_and(|known| known.get(&(block, other)).is_some_and(|known| *known >= time))
+        foreign.is_some_and(|known| known.get(&(cluster, other)).is_some_and(|known| *known >= time))
     }
 
     /// A later stamp for what a warp does from now on.
@@ -208,21 +235,21 @@ impl Clocks {
         let mut known = clock.passed.foreign.as_deref().cloned().unwrap_or_default();
         for (other, time) in clock.known.iter().enumerate() {
             let time = if other == warp { clock.own } else { (*time).max(self.base) };
-            known.insert((self.block, other as u8), time);
+            known.insert((self.cluster, other as u8), time);
         }
         known
     }
 
     fn learn(&mut self, warp: usize, news: &Known) {
-        let block = self.block;
+        let cluster = self.cluster;
         let clock = &mut self.warps[warp];
-        for ((_, other), time) in news.iter().filter(|((of, _), _)| *of == block) {
+        for ((_, other), time) in news.iter().filter(|((of, _), _)| *of == cluster) {
             let known = &mut clock.known[usize::from(*other)];
             *known = (*known).max(*time);
         }
-        if news.keys().any(|(of, _)| *of != block) {
+        if news.keys().any(|(of, _)| *of != cluster) {
             let foreign = Arc::make_mut(clock.passed.foreign.get_or_insert_default());
-            for (agent, time) in news.iter().filter(|((of, _), _)| *of != block) {
+            for (agent, time) in news.iter().filter(|((of, _), _)| *of != cluster) {
                 let known = foreign.entry(*agent).or_default();
                 *known = (*known).max(*time);
             }
@@ -232,11 +259,12 @@ impl Clocks {
     /// A warp arrives at a barrier and goes on: those that wait there learn what it did before.
     pub(super) fn arrive(&mut self, barrier: u32, warp: usize) {
         let left = self.leave(warp);
-        self.arrived.entry(barrier).or_default().push(left);
+        self.arrived.entry((self.first, barrier)).or_default().push(left);
     }
 
     /// What a warp leaves of what it did; what it does from now on is not in it.
     pub(super) fn leave(&mut self, warp: usize) -> Left {
+        let warp = self.first + warp;
         let known = Arc::new(self.all_known(warp));
         self.advance(warp);
         Left { known, passed: self.warps[warp].passed.clone() }
@@ -244,7 +272,7 @@ impl Clocks {
 
     /// The same of an arrival that releases nothing itself: what its last fence does.
     pub(super) fn leave_relaxed(&self, warp: usize) -> Left {
-        let Clock { fenced, passed, .. } = &self.warps[warp];
+        let Clock { fenced, passed, .. } = &self.warps[self.first + warp];
         let mut known = fenced.clone();
         join_any(&mut known, passed.fenced.as_ref());
         Left { known: known.unwrap_or_default(), passed: Passed::default() }
@@ -252,36 +280,82 @@ impl Clocks {
 
     /// A warp learns of what others left.
     pub(super) fn take(&mut self, warp: usize, left: &Left) {
+        let warp = self.first + warp;
         self.learn(warp, &left.known);
         self.warps[warp].passed.join(&left.passed);
     }
 
     pub(super) fn end(&mut self, warp: usize) {
-        self.ended.push(warp);
+        self.ended.push(self.first + warp);
+        if self.meeting.arrived != 0 {
+            self.complete();
+        }
+    }
+
+    /// A warp arrives at the barrier of the cluster; what it did before is released if it `orders`.
+    pub(super) fn arrive_in_cluster(&mut self, warp: usize, orders: bool) {
+        let left = if orders { self.leave(warp) } else { self.leave_relaxed(warp) };
+        self.meeting.gathered.join(&left);
+        self.meeting.arrived |= 1 << (self.first + warp);
+        self.complete();
+    }
+
+    /// A warp waited at the barrier of the cluster.
+    pub(super) fn leave_meeting(&mut self, warp: usize) {
+        let released = self.meeting.released.clone();
+        self.take(warp, &released);
+    }
+
+    /// Warps of the cluster that neither are at its barrier nor have ended.
+    pub(super) fn missing(&self) -> impl Iterator<Item = usize> {
+        let is_warp = |warp: &usize| warp % self.stride < self.count;
+        let is_missing = |warp: &usize| self.meeting.arrived >> warp & 1 == 0 && !self.ended.contains(warp);
+        (0..self.warps.len()).filter(is_warp).filter(is_missing)
+    }
+
+    /// Completes the barrier of the cluster if all have come. Those that have ended count as having come.
+    fn complete(&mut self) {
+        if self.missing().next().is_some() {
+            return;
+        }
+        for warp in self.ended.clone() {
+            let left =
+                Left { known: Arc::new(self.all_known(warp)), passed: self.warps[warp].passed.clone() };
+            self.meeting.gathered.join(&left);
+        }
+        self.meeting.phases += 1;
+        self.meeting.arrived = 0;
+        self.meeting.released = std::mem::take(&mut self.meeting.gathered);
     }
 
     /// Warps that waited at a barrier go on; `is_of_all`: those that have ended count as having come.
     pub(super) fn meet(&mut self, barrier: u32, waiting: &[usize], is_of_all: bool) {
-        let ended: &[usize] = if is_of_all { &self.ended } else { &[] };
-        let arrived = self.arrived.remove(&barrier).unwrap_or_default();
+        let (first, behind) = (self.first, self.first + self.stride);
+        let waiting: Vec<usize> = waiting.iter().map(|warp| first + warp).collect();
+        let is_own = |warp: &usize| (first..behind).contains(warp);
+        let ended: Vec<usize> = match is_of_all {
+            true => self.ended.iter().copied().filter(is_own).collect(),
+            false => vec![],
+        };
+        let arrived = self.arrived.remove(&(first, barrier)).unwrap_or_default();
         let is_everyone = waiting.len() + ended.len() == self.warps.len();
         if is_everyone {
             // nobody is left who does not know all of it
             self.base = self.time;
         } else {
             let mut known = vec![0; self.warps.len()];
-            for warp in waiting.iter().chain(ended) {
+            for warp in waiting.iter().chain(&ended) {
                 for (known, time) in known.iter_mut().zip(&self.warps[*warp].known) {
                     *known = (*known).max(*time);
                 }
                 known[*warp] = known[*warp].max(self.warps[*warp].own);
             }
-            for warp in waiting {
+            for warp in &waiting {
                 self.warps[*warp].known.copy_from_slice(&known);
             }
         }
         let mut passed = Passed::default();
-        waiting.iter().chain(ended).for_each(|warp| passed.join(&self.warps[*warp].passed));
+        waiting.iter().chain(&ended).for_each(|warp| passed.join(&self.warps[*warp].passed));
         arrived.iter().for_each(|left| passed.join(&left.passed));
         waiting.iter().for_each(|warp| self.warps[*warp].passed.clone_from(&passed));
         self.time = self.time.saturating_add(1);
@@ -293,6 +367,7 @@ impl Clocks {
 
     /// `fence`, `membar`
     pub(super) fn fence(&mut self, warp: usize, in_block: bool) {
+        let warp = self.first + warp;
         if let Some(read) = self.warps[warp].passed.read.take() {
             self.learn(warp, &read);
         }
@@ -314,6 +389,7 @@ impl Clocks {
         changes: bool,
         flags: Option<&Flags>,
     ) {
+        let warp = self.first + warp;
         let all = order.release.then(|| Arc::new(self.all_known(warp)));
         let Clock { fenced, passed, .. } = &self.warps[warp];
         let to_all = all.or_else(|| passed.fenced.clone());
@@ -350,6 +426,7 @@ impl Clocks {
         observes: bool,
         flags: Option<&Flags>,
     ) -> bool {
+        let warp = self.first + warp;
         let mut all = self.flags.get(&at).cloned();
         join_any(&mut all, flags.filter(|_| !order.in_block).and_then(|flags| flags.get(at)).as_ref());
         let Some(known) = all else { return false };
@@ -363,23 +440,24 @@ impl Clocks {
 
     /// The group of asynchronous products that a warp has not committed yet.
     pub(super) fn open_products(&self, warp: usize) -> u32 {
-        self.warps[warp].committed + 1
+        self.warps[self.first + warp].committed + 1
     }
 
     /// `wgmma.commit_group`
     pub(super) fn commit_products(&mut self, warp: usize) {
-        self.warps[warp].committed += 1;
+        self.warps[self.first + warp].committed += 1;
     }
 
     /// `wgmma.wait_group`
     pub(super) fn wait_products(&mut self, warp: usize, left: u32) {
+        let warp = self.first + warp;
         let clock = &mut self.warps[warp];
         let group = warp / crate::matrix::WARPGROUP;
         let products = &mut clock.passed.products;
         products[group] = products[group].max(clock.committed.saturating_sub(left));
     }
 
-    /// Warpgroups of the block, the last of which may lack warps.
+    /// Warpgroups of the cluster, the last of which may lack warps.
     pub(super) fn groups(&self) -> usize {
         self.warps.len().div_ceil(crate::matrix::WARPGROUP)
     }

@@ -75,7 +75,7 @@ impl Flights {
         for key in keys {
             match all.ranges.get_mut(key) {
                 Some(flight) if flight.does == Does::Reads => {
-                    flight.ended = Some(((by.clocks.block, by.warp), by.now));
+                    flight.ended = Some(((by.clocks.cluster, by.warp), by.now));
                 }
                 _ => {
                     written.extend(all.ranges.remove(key).map(|flight| ((key.0, flight.bytes), flight.does)));
@@ -85,10 +85,10 @@ impl Flights {
         written
     }
 
-    /// A block has ended: what it read and waited for.
-    pub(super) fn forget(&self, block: u32) {
+    /// A cluster has ended: what it read and waited for.
+    pub(super) fn forget(&self, cluster: u32) {
         if self.any() {
-            let is_its = |flight: &Flight| flight.ended.is_some_and(|((of, _), _)| of == block);
+            let is_its = |flight: &Flight| flight.ended.is_some_and(|((of, _), _)| of == cluster);
             self.lock().ranges.retain(|_, flight| !is_its(flight));
         }
     }

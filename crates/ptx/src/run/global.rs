@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use super::clocks::{Agent, By, Kind};
+use super::cluster::Clusters;
 use super::fault::{Race, Where};
 use super::flags::Flags;
 use super::flight::{Does, Flights};
@@ -155,6 +156,7 @@ pub(crate) struct Global {
     pub(super) reports: bool,
     /// Whether blocks can order each other: there are strong accesses.
     pub(super) orders_blocks: bool,
+    pub(super) clusters: Clusters,
     /// What acquires can see.
     pub(super) flags: Flags,
     /// What bulk copies read and write that nobody has waited for: of buffers that are read and written.
@@ -263,8 +265,8 @@ impl Global {
             if access == Access::Write && kind == Kind::Write && same(lane) {
                 return Ok(());
             }
-            let race = race(memory, access, (offset(lane), bytes), (kind, agent), by);
-            if (is_seen || !reads && kind == Kind::Read) && agent.0 == by.clocks.block {
+            let race = race(memory, access, (offset(lane), bytes), (kind, agent), (by, &self.clusters));
+            if (is_seen || !reads && kind == Kind::Read) && agent.0 == by.clocks.cluster {
                 if let Ok(mut doubt) = self.doubt.lock() {
                     doubt.get_or_insert_with(|| (place(lane), race));
                 }
@@ -414,18 +416,24 @@ fn race(
     access: Access,
     (offset, bytes): (u64, u8),
     (kind, agent): (Kind, Agent),
-    by: By<'_>,
+    (by, clusters): (By<'_>, &Clusters),
 ) -> Race {
     let place =
         format!("{} bytes {offset} to {} of {}", access.verb(), offset + u64::from(bytes) - 1, memory.name);
     let does = if kind.reads() { "reads" } else { "writes" };
-    let what = if agent.0 == by.clocks.block {
-        format!("{place}, which warp {} of the same block {does}: there is no barrier between them", agent.1)
+    let [own, other] = [by.warp, agent.1].map(|warp| usize::from(warp) / clusters.stride);
+    let number = clusters.number(u64::from(agent.0 - 1), other);
+    let what = if agent.0 == by.clocks.cluster && own == other {
+        let warp = usize::from(agent.1) % clusters.stride;
+        format!("{place}, which warp {warp} of the same block {does}: there is no barrier between them")
+    } else if agent.0 == by.clocks.cluster {
+        format!(
+            "{place}, which block number {number} of the same cluster {does}: there is no barrier between them"
+        )
     } else {
         let too = if does == access.verb() { " too" } else { "" };
         format!(
-            "{place}, which block number {} of the same launch {does}{too}: the result depends on the order of blocks",
-            agent.0 - 1
+            "{place}, which block number {number} of the same launch {does}{too}: the result depends on the order of blocks"
         )
     };
     let (address, bytes) = (memory.base + offset, bytes.into());

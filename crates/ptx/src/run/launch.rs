@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use super::argument::{Argument, Buffer};
 use super::blocks;
+use super::cluster::{Clusters, MOST_WARPS};
 use super::fault::Where;
 use super::flags::Flags;
 use super::flight::Flights;
@@ -16,6 +17,7 @@ use super::trace::{Product, Record, Recorder, Trace};
 use super::undefined::{Following, Found};
 use crate::decode::decoder::FIRST_STATIC;
 use crate::error::{Error, Thread};
+use crate::instruction::row::Since;
 use crate::lanes::LANES;
 use crate::program::{Kernel, Op};
 
@@ -25,6 +27,8 @@ pub struct Launch<'k> {
     pub kernel: &'k Kernel,
     /// Blocks: x, y, z.
     pub grid: [u32; 3],
+    /// Blocks of a cluster: x, y, z; what the entry requires if there is none, and one block where it requires nothing.
+    pub cluster: Option<[u32; 3]>,
     /// Threads of a block; what the entry requires if there is none.
     pub block: Option<[u32; 3]>,
     /// Bytes of dynamic shared memory; as much as the architecture has if there is none.
@@ -70,7 +74,8 @@ impl Launch<'_> {
     ) -> Result<Report, Error> {
         let kernel = self.kernel;
         let block = self.checked_block()?;
-        let grid = self.checked_grid()?;
+        self.check_grid()?;
+        let clusters = self.checked_clusters(block)?;
         let parameters = self.parameters(arguments, buffers)?;
         if !self.allow_doubtful && !kernel.doubts().is_empty() {
             return Err(Error::Doubtful(kernel.doubts().to_vec()));
@@ -79,7 +84,7 @@ impl Launch<'_> {
             let region = buffers.get(buffer)?.name.clone();
             Some(WitnessOf { region, offset, found: None })
         });
-        let given = Given { grid, block, parameters: &parameters, buffers };
+        let given = Given { clusters, block, parameters: &parameters, buffers };
         let first = self.once(&given, None, writer.as_mut(), stop);
         if self.may_be_undefined(&first) {
             let found = Found::default();
@@ -146,14 +151,57 @@ impl Launch<'_> {
         Ok(block)
     }
 
-    fn checked_grid(&self) -> Result<[u32; 3], Error> {
+    fn check_grid(&self) -> Result<(), Error> {
         let [x, y, z] = self.grid;
         if x == 0 || y == 0 || z == 0 || x > i32::MAX as u32 || y > 65535 || z > 65535 {
             return Err(Error::Launch(format!(
                 "a grid of ({x}, {y}, {z}) blocks cannot run: x must be 1 to 2147483647, y and z 1 to 65535"
             )));
         }
-        Ok(self.grid)
+        Ok(())
+    }
+
+    fn checked_clusters(&self, block: [u32; 3]) -> Result<Clusters, Error> {
+        let (kernel, grid) = (self.kernel, self.grid);
+        let shape = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
+        let wrong = |what: String| Err(Error::Launch(what));
+        let sizes = match (self.cluster, kernel.cluster.required) {
+            (Some(given), Some(required)) if given != required => {
+                let (required, given) = (shape(required), shape(given));
+                return wrong(format!("the entry requires clusters of {required} blocks, not {given}"));
+            }
+            (None, None) if kernel.cluster.explicit => {
+                return wrong(format!(
+                    "entry '{}' has .explicitcluster: the launch must say the cluster",
+                    kernel.name
+                ));
+            }
+            (given, required) => given.or(required),
+        };
+        let warps = block.iter().map(|size| *size as usize).product::<usize>().div_ceil(LANES);
+        let clusters = Clusters::new(grid, sizes, warps);
+        let Some(sizes) = sizes else { return Ok(clusters) };
+        let blocks: u64 = sizes.iter().map(|size| u64::from(*size)).product();
+        let most = kernel.cluster.most.map_or(16, |most| u64::from(most).min(16));
+        if blocks == 0 || blocks > most {
+            return wrong(format!(
+                "a cluster of {} blocks cannot run: it must have 1 to {most}",
+                shape(sizes)
+            ));
+        }
+        if (0..3).any(|axis| !grid[axis].is_multiple_of(sizes[axis])) {
+            let (grid, sizes) = (shape(grid), shape(sizes));
+            return wrong(format!("a grid of {grid} blocks is not a multiple of clusters of {sizes}"));
+        }
+        if blocks > 1 && Since::Hopper.missing(kernel.architecture).is_some() {
+            return wrong(format!("{} has no clusters: they need sm_90 or later", kernel.target));
+        }
+        if blocks > 1 && blocks as usize * clusters.stride > MOST_WARPS {
+            return wrong(format!(
+                "a cluster of {blocks} blocks of {warps} warps is not supported: a cluster may have {MOST_WARPS} warps here, those of each block rounded up to a multiple of 4"
+            ));
+        }
+        Ok(clusters)
     }
 
     fn parameters(&self, arguments: &[Argument], buffers: &[Buffer]) -> Result<Vec<u8>, Error> {
@@ -314,12 +362,14 @@ impl Launch<'_> {
     fn watching(
         &self,
         how: &How<'_>,
-        &Given { grid, block, parameters, buffers }: &Given<'_>,
+        &Given { clusters, block, parameters, buffers }: &Given<'_>,
         witness: Option<&mut WitnessOf>,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<Outcome, Error> {
         let kernel = self.kernel;
+        let grid = clusters.grid;
         let blocks: u64 = grid.iter().map(|size| u64::from(*size)).product();
+        let count = blocks / clusters.size() as u64;
         let (shared_bytes, dynamic_shared) = self.shared_bytes()?;
         let copies = kernel.steps.iter().any(|step| matches!(step.op, Op::Bulk(_)));
         let threads = block.iter().map(|size| *size as usize).product::<usize>();
@@ -349,6 +399,7 @@ impl Launch<'_> {
             looks: several && how.order == Order::Together,
             reports: !self.allow_doubtful,
             orders_blocks: kernel.ordered,
+            clusters,
             flags: Flags::default(),
             flights: Flights::default(),
             doubt: Mutex::new(None),
@@ -360,6 +411,7 @@ impl Launch<'_> {
             global,
             parameters: parameters.to_vec(),
             grid,
+            clusters,
             block,
             shared_bytes,
             dynamic_shared,
@@ -386,7 +438,7 @@ impl Launch<'_> {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
         };
-        let threads = if self.is_alone(how) { 1 } else { cores.min(blocks.min(256) as usize).max(1) };
+        let threads = if self.is_alone(how) { 1 } else { cores.min(count.min(256) as usize).max(1) };
         let next = AtomicU64::new(0);
         let failed: Mutex<Option<(u64, Error)>> = Mutex::new(None);
         let unwritten = AtomicBool::new(false);
@@ -403,7 +455,7 @@ impl Launch<'_> {
         };
         let start = || {
             let number = next.fetch_add(1, Relaxed);
-            (number < blocks && !flag.load(Relaxed)).then_some(number)
+            (number < count && !flag.load(Relaxed)).then_some(number)
         };
         let end = |has_read_unwritten: bool| {
             if has_read_unwritten {
@@ -496,7 +548,7 @@ enum Outcome {
 
 /// What all runs of a launch share.
 struct Given<'g> {
-    grid: [u32; 3],
+    clusters: Clusters,
     block: [u32; 3],
     parameters: &'g [u8],
     buffers: &'g [Buffer],

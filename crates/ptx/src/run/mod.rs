@@ -6,6 +6,7 @@ mod block;
 mod blocks;
 mod bulk;
 mod clocks;
+mod cluster;
 mod completing;
 mod copies;
 mod descriptor;

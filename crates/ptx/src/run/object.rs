@@ -3,6 +3,7 @@
 use super::access::in_shared;
 use super::block::Block;
 use super::clocks::Kind;
+use super::cluster::Reached;
 use super::fault::{Fault, Race};
 use super::objects::{Barrier, Brought, MOST, Piece};
 use super::shared::Shared;
@@ -21,18 +22,14 @@ impl Warp {
         let addresses = self.registers.addresses(object.address);
         let (mut holds, mut seen) = (0, vec![]);
         for lane in each(mask) {
-            let fault = |what: String| Fault::new(lane, what);
-            let at = block
-                .shared
-                .checked(in_shared(addresses[lane]), 8, "finds an mbarrier object of")
-                .map_err(fault)?;
-            holds |= u32::from(self.object_of_lane(object, (at, lane), block)?) << lane;
+            let (at, is_complete) = self.object_of_lane(object, (in_shared(addresses[lane]), lane), block)?;
+            holds |= u32::from(is_complete) << lane;
             seen.push(at);
         }
         if let Action::Test { d, .. } = object.action {
             for at in seen {
                 if let Ok(barrier) = block.objects.get(at) {
-                    barrier.asked(self.number);
+                    barrier.asked(block.clocks.by(self.number));
                 }
             }
             self.registers.set_predicate(d, mask, holds);
@@ -41,22 +38,34 @@ impl Warp {
         Ok(())
     }
 
+    /// Where the object is in its block, and whether a phase is complete.
     fn object_of_lane(
         &mut self,
         object: &Object,
-        (at, lane): (usize, usize),
+        (at, lane): (u64, usize),
         block: &mut Block<'_>,
-    ) -> Result<bool, Fault> {
+    ) -> Result<(usize, bool), Fault> {
         let fault = |what: String| Fault::new(lane, what);
         let race = |race: Race| Fault::new(lane, race);
         let word = |word| self.registers.word(word)[lane];
-        let by = block.clocks.by(self.number);
+        let Reached { shared, objects, clocks, at, is_other, .. } =
+            block.reach(self.number, at).map_err(fault)?;
+        let at = shared.checked(at, 8, "finds an mbarrier object of").map_err(fault)?;
+        let can_be_other =
+            matches!(object.action, Action::Arrive { .. } | Action::Expect(_) | Action::Complete(_));
+        if is_other && !can_be_other {
+            return Err(fault(
+                "an mbarrier object of another block of the cluster: only arrive, expect_tx and complete_tx reach it"
+                    .to_owned(),
+            ));
+        }
+        let by = clocks.by(self.number);
         // starting and ending it are writes, everything else is as an atomic operation
         let kind = match object.action {
             Action::Initialize(_) | Action::Invalidate => Kind::Write,
             _ => Kind::Strong,
         };
-        match (matches!(object.action, Action::Initialize(_)), block.objects.get(at)) {
+        match (matches!(object.action, Action::Initialize(_)), objects.get(at)) {
             (true, Ok(_)) => {
                 return Err(fault(format!(
                     "initializes the mbarrier object at {at:#x} of shared memory a second time: mbarrier.inval must come first"
@@ -65,13 +74,13 @@ impl Warp {
             (true, Err(_)) | (false, Ok(_)) => {}
             (false, Err(what)) => return Err(fault(what)),
         }
-        block.shared.guard(at, false);
+        shared.guard(at, false);
         match object.action {
-            Action::Test { .. } => block.shared.note_read(at, 8, (true, true), by).map_err(race)?,
-            _ => block.shared.note_write(at, 8, (kind, false), by, |_| false).map_err(race)?,
+            Action::Test { .. } => shared.note_read(at, 8, (true, true), by).map_err(race)?,
+            _ => shared.note_write(at, 8, (kind, false), by, |_| false).map_err(race)?,
         }
         if !matches!(object.action, Action::Invalidate) {
-            block.shared.guard(at, true);
+            shared.guard(at, true);
         }
         match object.action {
             Action::Initialize(count) => {
@@ -82,16 +91,16 @@ impl Warp {
                     )));
                 }
                 let barrier = Barrier::new(expected);
-                block.objects.0.insert(at, barrier);
+                objects.0.insert(at, barrier);
             }
-            Action::Invalidate => _ = block.objects.0.remove(&at),
+            Action::Invalidate => _ = objects.0.remove(&at),
             Action::Arrive { state, count, expects, drops, relaxed } => {
                 let (count, expects) = (count.map_or(1, word), expects.map_or(0, word));
                 let left = match relaxed {
-                    true => block.clocks.leave_relaxed(self.number),
-                    false => block.clocks.leave(self.number),
+                    true => clocks.leave_relaxed(self.number),
+                    false => clocks.leave(self.number),
                 };
-                let barrier = block.objects.get(at).map_err(fault)?;
+                let barrier = objects.get(at).map_err(fault)?;
                 let old = barrier.state();
                 barrier.expect(expects.into()).map_err(fault)?;
                 if drops {
@@ -102,11 +111,11 @@ impl Warp {
                 self.spin.changes = true;
             }
             Action::Expect(bytes) => {
-                let barrier = block.objects.get(at).map_err(fault)?;
+                let barrier = objects.get(at).map_err(fault)?;
                 barrier.expect(word(bytes).into()).map_err(fault)?;
             }
             Action::Complete(bytes) => {
-                let barrier = block.objects.get(at).map_err(fault)?;
+                let barrier = objects.get(at).map_err(fault)?;
                 barrier.expect(-i64::from(word(bytes))).map_err(fault)?;
                 barrier.complete();
                 self.spin.changes = true;
@@ -114,9 +123,9 @@ impl Warp {
             Action::ArriveWithCopies { counts } => {
                 // the copies of the warp are there when it arrives
                 self.copies.commit();
-                self.copies.wait(0, &mut block.shared, by)?;
-                let left = block.clocks.leave(self.number);
-                let barrier = block.objects.get(at).map_err(fault)?;
+                self.copies.wait(0, shared, by)?;
+                let left = clocks.leave(self.number);
+                let barrier = objects.get(at).map_err(fault)?;
                 if counts {
                     barrier.pending += 1;
                 }
@@ -124,27 +133,27 @@ impl Warp {
                 self.spin.changes = true;
             }
             Action::Test { phase, relaxed, .. } => {
-                let barrier = block.objects.get(at).map_err(fault)?;
+                let barrier = objects.get(at).map_err(fault)?;
                 let is_complete = match phase {
                     Phase::Parity(parity) => {
                         barrier.phases & 1 != u64::from(self.registers.word(parity)[lane] & 1)
                     }
                     Phase::State(state) => barrier.phases != self.registers.wide(state)[lane] >> 32,
                 };
-                let is_complete = is_complete && barrier.is_seen(block.clocks.by(self.number));
+                let is_complete = is_complete && barrier.is_seen(by);
                 self.waits_at = (!is_complete).then_some(at);
                 if is_complete {
-                    barrier.see(block.clocks.by(self.number));
+                    barrier.see(by);
                     match relaxed {
                         true => self.relaxed.push(at),
                         false => self.acquire_object(at, lane, block)?,
                     }
                 }
-                return Ok(is_complete);
+                return Ok((at, is_complete));
             }
             Action::Pending { .. } => {}
         }
-        Ok(false)
+        Ok((at, false))
     }
 
     /// `fence`, `membar`: what was found complete before is acquired.
@@ -161,16 +170,24 @@ impl Warp {
     fn acquire_object(&mut self, at: usize, lane: usize, block: &mut Block<'_>) -> Result<(), Fault> {
         let Ok(barrier) = block.objects.get(at) else { return Ok(()) };
         let released = barrier.released.clone();
-        let Brought { pieces, sources } = std::mem::take(&mut barrier.arrived);
+        let Brought { pieces, sources, shared } = std::mem::take(&mut barrier.arrived);
         block.clocks.take(self.number, &released);
         if pieces.is_empty() {
             return Ok(());
         }
         let by = block.clocks.by(self.number);
-        for Piece { at, value } in pieces {
-            let same = |shared: &Shared| shared.array(at) == value;
-            block.shared.land(at, 16, by, same).map_err(|race| Fault::new(lane, race))?;
-            block.shared.put_array(at, value);
+        for Piece { at, bytes, value } in pieces {
+            let same = |shared: &Shared| shared.bytes(at, bytes) == &value[..bytes];
+            block.shared.land(at, bytes, by, same).map_err(|race| Fault::new(lane, race))?;
+            block.shared.put_bytes(at, &value[..bytes]);
+        }
+        for (rank, at) in shared {
+            let source = match block.peers.get_mut(rank) {
+                Some(Some(other)) => &mut other.shared,
+                _ => &mut block.shared,
+            };
+            source.end_reads(at, 16);
+            source.note_read(at, 16, (false, true), by).map_err(|race| Fault::new(lane, race))?;
         }
         // they have read their sources now at the latest
         self.end_copies(&sources, lane, block)?;

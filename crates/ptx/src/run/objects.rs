@@ -36,11 +36,14 @@ pub(super) struct Barrier {
 pub(super) struct Brought {
     pub(super) pieces: Vec<Piece>,
     pub(super) sources: Vec<Key>,
+    /// 16 bytes of shared memory each that they read, with the block of the cluster.
+    pub(super) shared: Vec<(usize, usize)>,
 }
 
-/// 16 bytes that a copy brings.
+/// 16 bytes or fewer that a copy brings.
 pub(super) struct Piece {
     pub(super) at: usize,
+    pub(super) bytes: usize,
     pub(super) value: [u8; 16],
 }
 
@@ -84,6 +87,7 @@ impl Brought {
     fn append(&mut self, other: &mut Brought) {
         self.pieces.append(&mut other.pieces);
         self.sources.append(&mut other.sources);
+        self.shared.append(&mut other.shared);
     }
 }
 
@@ -125,7 +129,7 @@ impl Barrier {
 
     /// A copy brings pieces; what its thread did before is done before.
     pub(super) fn bring(&mut self, mut brought: Brought, left: &Left) -> Result<(), String> {
-        self.expect(-16 * brought.pieces.len() as i64)?;
+        self.expect(-brought.pieces.iter().map(|piece| piece.bytes as i64).sum::<i64>())?;
         self.started.append(&mut brought);
         self.gathered.join(left);
         self.complete();
@@ -146,8 +150,8 @@ impl Barrier {
     }
 
     /// A warp has asked.
-    pub(super) fn asked(&mut self, warp: usize) {
-        self.unseen &= !(1 << warp);
+    pub(super) fn asked(&mut self, by: By<'_>) {
+        self.unseen &= !(1 << by.warp);
     }
 
     pub(super) fn complete(&mut self) {

@@ -349,7 +349,8 @@ fn read_tile(
     put_tile((&descriptor, tile.1), first, to, place, |at| {
         let at = block.shared.checked(at, 16, "reads").map_err(fault)?;
         let by = block.clocks.by(reader);
-        let noted = block.shared.note_product(at, (reader / WARPGROUP, number), by);
+        let group = usize::from(by.warp) / WARPGROUP;
+        let noted = block.shared.note_product(at, (group, number), by);
         noted.map_err(|race| Fault::new(0, race))?;
         Ok(block.shared.array(at))
     })

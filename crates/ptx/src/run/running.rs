@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::cluster::Clusters;
 use super::fault::Where;
 use super::global::{Global, Region};
 use super::printed::Printed;
@@ -45,6 +46,7 @@ pub(crate) struct Running<'l> {
     pub(crate) global: Global,
     pub(crate) parameters: Vec<u8>,
     pub(crate) grid: [u32; 3],
+    pub(crate) clusters: Clusters,
     pub(crate) block: [u32; 3],
     pub(crate) shared_bytes: u64,
     pub(crate) dynamic_shared: u64,

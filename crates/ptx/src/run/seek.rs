@@ -2,6 +2,7 @@
 
 use super::access::resolve;
 use super::block::Block;
+use super::cluster::in_block;
 use super::running::{Order, Sought};
 use super::warp::Warp;
 use crate::decode::decoder::SHARED_WINDOW;
@@ -39,14 +40,14 @@ impl Warp {
     #[cold]
     pub(super) fn seek(&self, op: &Op, mask: u32, block: &Block<'_>) {
         let Some(Sought { access: sought, found }) = &block.launch.sought else { return };
-        if sought.agent != (block.clocks.block, self.number as u8) {
+        if sought.agent != (block.clocks.cluster, block.clocks.by(self.number).warp) {
             return;
         }
         let end = sought.address + sought.bytes;
         for (region, addresses, bytes, writes) in self.reached(op) {
             let lane = each(mask).find(|lane| {
                 let at = match resolve(region, addresses[*lane]) {
-                    (Region::Shared, at) => SHARED_WINDOW | at,
+                    (Region::Shared, at) => SHARED_WINDOW | in_block(at),
                     (_, at) => at,
                 };
                 at < end && sought.address < at + bytes

@@ -116,7 +116,7 @@ impl Shadow {
             };
             let check = check(lane);
             let words = first % PIECE..first % PIECE + usize::from(bytes).div_ceil(4);
-            let new = Touch { time: now, agent: (by.clocks.block, by.warp), bytes: touched };
+            let new = Touch { time: now, agent: (by.clocks.cluster, by.warp), bytes: touched };
             let mut other = None;
             for word in words.clone() {
                 other = other.or_else(|| piece.racer(word, &check, new, by));

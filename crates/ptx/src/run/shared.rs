@@ -236,6 +236,14 @@ impl Shared {
         }
     }
 
+    pub(super) fn bytes(&self, at: usize, count: usize) -> &[u8] {
+        &self.bytes[at..at + count]
+    }
+
+    pub(super) fn put_bytes(&mut self, at: usize, bytes: &[u8]) {
+        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
     #[inline(always)]
     pub(crate) fn put_array<const N: usize>(&mut self, at: usize, array: [u8; N]) {
         *self.bytes[at..].first_chunk_mut().expect("accesses are checked") = array;
@@ -455,11 +463,18 @@ impl Shared {
             }
             Some((warp, kind)) => {
                 let verb = if kind.reads() { "reads" } else { "writes" };
+                let stride = by.clocks.stride;
+                let [rank, other] = [usize::from(by.warp) / stride, usize::from(warp) / stride];
+                let number = usize::from(warp) % stride;
+                let who = match rank == other {
+                    true => format!("warp {number}"),
+                    false => format!("warp {number} of block {other} of the cluster"),
+                };
                 Race {
-                    what: format!("{place}, which warp {warp} {verb}: there is no barrier between them"),
+                    what: format!("{place}, which {who} {verb}: there is no barrier between them"),
                     other: Some(Where {
                         writes: !kind.reads(),
-                        agent: (by.clocks.block, warp),
+                        agent: (by.clocks.cluster, warp),
                         address: crate::decode::decoder::SHARED_WINDOW + at as u64,
                         bytes: bytes as u64,
                     }),

@@ -1,6 +1,8 @@
 //! One warp: its registers, where it is, and what each of its instructions does.
 
-use super::block::Block;
+use super::access::{in_shared, resolve};
+use super::block::{Block, CLUSTER};
+use super::cluster::{in_block, rank_bits};
 use super::copies::BulkGroups;
 use super::fault::Fault;
 use super::groups::{Groups, Rendezvous};
@@ -9,6 +11,7 @@ use super::pending::Products;
 use super::running::Running;
 use super::spin::Spin;
 use super::undefined::Shadow;
+use crate::decode::decoder::{RANK_SHIFT, SHARED_WINDOW};
 use crate::error::{Error, Thread};
 use crate::instruction::warp::{agreeing, shuffled};
 use crate::instruction::{compare, convert, float, special};
@@ -47,6 +50,8 @@ pub(crate) struct Warp {
     pub(super) bulks: BulkGroups,
     /// The barrier object that it found not complete last.
     pub(super) waits_at: Option<usize>,
+    /// How often the barrier of the cluster was complete when it arrived there, until it has waited.
+    pub(super) meets: Option<u32>,
     /// Objects whose phases it found complete without acquiring what was done before: a fence does.
     pub(super) relaxed: Vec<usize>,
     pub(super) products: Products,
@@ -100,6 +105,7 @@ impl Warp {
             copies: super::copies::Copies::default(),
             bulks: BulkGroups::default(),
             waits_at: None,
+            meets: None,
             relaxed: vec![],
             products: Products::default(),
             state: State::Done,
@@ -140,7 +146,7 @@ impl Warp {
         }
         self.copies.reset();
         self.bulks.reset();
-        self.waits_at = None;
+        (self.waits_at, self.meets) = (None, None);
         self.relaxed.clear();
         self.products.reset();
         self.groups.start(self.lanes);
@@ -178,6 +184,19 @@ impl Warp {
             Preset::MaskGreaterEqual => lanes(&|lane| u32::MAX << lane),
             Preset::DynamicShared => [launch.dynamic_shared as u32; LANES],
             Preset::Shared => [launch.shared_bytes.next_multiple_of(128) as u32; LANES],
+            Preset::Cluster(axis) => {
+                let axis = usize::from(axis);
+                [block.index[axis] / launch.clusters.sizes[axis]; LANES]
+            }
+            Preset::ClusterCount(axis) => [launch.clusters.counts()[usize::from(axis)]; LANES],
+            Preset::BlockInCluster(axis) => {
+                let axis = usize::from(axis);
+                [block.index[axis] % launch.clusters.sizes[axis]; LANES]
+            }
+            Preset::BlocksOfCluster(axis) => [launch.clusters.sizes[usize::from(axis)]; LANES],
+            Preset::Rank => [block.rank as u32; LANES],
+            Preset::RankCount => [launch.clusters.size() as u32; LANES],
+            Preset::IsCluster => [launch.clusters.are_asked_for.into(); LANES],
         }
     }
 
@@ -294,34 +313,37 @@ impl Warp {
                         true => Rendezvous::Here,
                         false => Rendezvous::Barrier { id, count, arrive: *arrive },
                     };
-                    let mut come = mask;
-                    if !aligned {
-                        self.groups.split(mask);
-                        come |= self.groups.at_barrier(kind);
+                    match self.come(&step.op, mask, kind) {
+                        Ok(true) => {}
+                        Ok(false) => continue,
+                        Err(fault) => break Err(self.error(block, step.line, fault)),
                     }
-                    // lanes that have exited are not waited for
-                    let missing = self.lanes & !self.groups.exited & !come;
-                    if missing != 0 {
-                        if mask == self.groups.active && self.groups.wait(self.lanes, kind) {
-                            continue;
-                        }
-                        let fault = self.missing(&step.op, come, missing.trailing_zeros());
-                        break Err(self.error(block, step.line, fault));
-                    }
-                    let at = self.groups.at;
-                    self.at_barrier.clear();
-                    self.at_barrier.push((at, mask));
-                    if !aligned {
-                        self.groups.pass_barrier(kind, &mut self.at_barrier);
-                    }
-                    self.groups.at += 1;
-                    self.copies.landed();
+                    let at = self.groups.at - 1;
                     if let Err(what) = block.arrive(id, count, self.number, *arrive) {
                         let first = mask.trailing_zeros() as usize;
                         break Err(self.error(block, step.line, Fault::new(first, what)));
                     }
                     if !*arrive {
                         self.state = State::Waiting { at, id };
+                        break Ok(());
+                    }
+                }
+                Op::ClusterBarrier { arrive, aligned, orders } => {
+                    let kind = match aligned {
+                        true => Rendezvous::Here,
+                        false => Rendezvous::Barrier { id: CLUSTER, count: None, arrive: *arrive },
+                    };
+                    match self.come(&step.op, mask, kind) {
+                        Ok(true) => {}
+                        Ok(false) => continue,
+                        Err(fault) => break Err(self.error(block, step.line, fault)),
+                    }
+                    if let Err(what) = block.meet(self, *arrive, *orders) {
+                        let first = mask.trailing_zeros() as usize;
+                        break Err(self.error(block, step.line, Fault::new(first, what)));
+                    }
+                    if !*arrive {
+                        self.state = State::Waiting { at: self.groups.at - 1, id: CLUSTER };
                         break Ok(());
                     }
                 }
@@ -437,6 +459,33 @@ impl Warp {
         Ok(parts)
     }
 
+    /// Lanes come to a barrier, of the block or its cluster: whether all of the warp have, which then go on behind it; until then
+    /// others of the warp run.
+    fn come(&mut self, op: &Op, mask: u32, kind: Rendezvous) -> Result<bool, Fault> {
+        let aligned = kind == Rendezvous::Here;
+        let mut come = mask;
+        if !aligned {
+            self.groups.split(mask);
+            come |= self.groups.at_barrier(kind);
+        }
+        // lanes that have exited are not waited for
+        let missing = self.lanes & !self.groups.exited & !come;
+        if missing != 0 {
+            return match mask == self.groups.active && self.groups.wait(self.lanes, kind) {
+                true => Ok(false),
+                false => Err(self.missing(op, come, missing.trailing_zeros())),
+            };
+        }
+        self.at_barrier.clear();
+        self.at_barrier.push((self.groups.at, mask));
+        if !aligned {
+            self.groups.pass_barrier(kind, &mut self.at_barrier);
+        }
+        self.groups.at += 1;
+        self.copies.landed();
+        Ok(true)
+    }
+
     /// An instruction that leaves the order of instructions alone.
     fn execute(&mut self, op: &Op, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
         let registers = &mut self.registers;
@@ -446,7 +495,35 @@ impl Warp {
             | Op::Branch { .. }
             | Op::BranchTable { .. }
             | Op::Exit
-            | Op::Barrier { .. } => {}
+            | Op::Barrier { .. }
+            | Op::ClusterBarrier { .. } => {}
+            Op::MapShared { generic, d, a, rank } => {
+                let size = block.launch.clusters.size();
+                let (a, ranks) = (registers.any(*a), registers.word(*rank));
+                let mut value = [0; LANES];
+                for lane in each(mask) {
+                    let rank = ranks[lane] as usize;
+                    if rank >= size {
+                        let what = format!("maps an address to block {rank} of a cluster of {size}");
+                        return Err(Fault::new(lane, what));
+                    }
+                    if *generic && resolve(Region::Generic, a[lane]).0 != Region::Shared {
+                        let what = format!("maps address {:#x}, which is not in shared memory", a[lane]);
+                        return Err(Fault::new(lane, what));
+                    }
+                    // of a cluster of one block it is the address itself
+                    let bits = if size > 1 { rank_bits(rank) } else { 0 };
+                    let base = if *generic { SHARED_WINDOW } else { 0 };
+                    value[lane] = base | in_block(a[lane]) | bits;
+                }
+                registers.set_any(*d, mask, &value);
+            }
+            Op::Rank { d, a } => {
+                let own = block.rank as u64;
+                let rank = |a: u64| (in_shared(a) >> RANK_SHIFT).checked_sub(1).unwrap_or(own) as u32;
+                let value = map1(&registers.any(*a), rank);
+                registers.set_word(*d, mask, &value);
+            }
             Op::Computed(computed) => computed.run(registers, mask),
             Op::Carry(carry) => carry.run(registers, mask),
             Op::Test { class, kind, d, a } => {
@@ -538,8 +615,12 @@ impl Warp {
                 });
                 registers.set_any(*d, mask, &value);
             }
-            Op::IsSpace { region, d, a } => {
+            Op::IsSpace { region, own_only, d, a } => {
+                let own = block.rank as u64 + 1;
                 let window = |address: u64| match address >> crate::decode::decoder::REGION_BITS {
+                    2040 if *own_only && ![0, own].contains(&(in_shared(address) >> RANK_SHIFT)) => {
+                        Region::Generic
+                    }
                     2040 => Region::Shared,
                     2041 => Region::Local,
                     _ => Region::Global,
@@ -748,6 +829,14 @@ impl Warp {
                     here.count_ones(),
                     self.lanes.count_ones(),
                     part_at_a_barrier(*aligned, *count)
+                );
+                Fault::new(missing as usize, what)
+            }
+            _ if let Op::ClusterBarrier { .. } = op => {
+                let what = format!(
+                    "the barrier of the cluster is reached by {} of the {} threads of the warp, not by this one",
+                    here.count_ones(),
+                    self.lanes.count_ones()
                 );
                 Fault::new(missing as usize, what)
             }

@@ -105,6 +105,17 @@ pub(crate) const UPPER_HALF: &str = "[127:64]";
 /// The number of a register in its function.
 pub(crate) type RegisterId = u32;
 
+/// What an entry says of the clusters that its blocks are in.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cluster {
+    /// Blocks of one (`.reqnctapercluster`).
+    pub(crate) required: Option<[u32; 3]>,
+    /// How many at most (`.maxclusterrank`).
+    pub(crate) most: Option<u32>,
+    /// Whether the launch must say them where the entry does not (`.explicitcluster`).
+    pub(crate) explicit: bool,
+}
+
 /// What a device function takes or returns.
 #[derive(Clone, Debug)]
 pub(crate) enum Formal {
@@ -130,6 +141,7 @@ pub(crate) struct Function {
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) required_block: Option<[u32; 3]>,
     pub(crate) largest_block: Option<[u32; 3]>,
+    pub(crate) cluster: Cluster,
     pub(crate) registers: Vec<Register>,
     /// Variables of its own.
     pub(crate) variables: Vec<Variable>,

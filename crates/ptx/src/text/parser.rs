@@ -435,7 +435,7 @@ impl Parser {
     fn entry(&mut self) -> Result<Function, Error> {
         let mut body = Body::new(self.line());
         body.function.name = self.word()?;
-        let mut rolled = self.rolled;
+        let (mut rolled, mut counts_clusters) = (self.rolled, false);
         if self.take('(') {
             while !self.take(')') {
                 let parameter = self.parameter()?;
@@ -448,16 +448,22 @@ impl Parser {
             match word.as_str() {
                 ".reqntid" => body.function.required_block = Some(self.dimensions()?),
                 ".maxntid" => body.function.largest_block = Some(self.dimensions()?),
-                ".minnctapersm" | ".maxnreg" | ".maxclusterrank" => drop(self.integer()?),
-                ".noreturn" | ".explicitcluster" | ".blocksareclusters" => {}
-                ".reqnctapercluster" => {
-                    if self.dimensions()? != [1, 1, 1] {
-                        return Err(self.error("clusters of more than one block are not supported"));
-                    }
+                ".minnctapersm" | ".maxnreg" => drop(self.integer()?),
+                ".maxclusterrank" => {
+                    let most = self.integer()?;
+                    let most = u32::try_from(most).map_err(|_| self.error(format!("{most} is too large")))?;
+                    body.function.cluster.most = Some(most);
                 }
+                ".noreturn" => {}
+                ".explicitcluster" => body.function.cluster.explicit = true,
+                ".blocksareclusters" => counts_clusters = true,
+                ".reqnctapercluster" => body.function.cluster.required = Some(self.dimensions()?),
                 ".pragma" => rolled |= self.pragma()?,
                 _ => return Err(self.error(format!("'{word}' of an entry is not known"))),
             }
+        }
+        if counts_clusters && body.function.cluster.required.is_some_and(|sizes| sizes != [1; 3]) {
+            return Err(self.error(".blocksareclusters is not supported: the grid of a launch counts blocks"));
         }
         let mut function = self.function_body(body)?;
         if rolled {

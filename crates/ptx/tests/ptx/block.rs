@@ -43,6 +43,7 @@ impl Block {
         let launch = Launch {
             kernel: &kernel,
             grid: [self.grid, 1, 1],
+            cluster: None,
             block: Some([self.threads, 1, 1]),
             shared: Some(16384),
             allow_doubtful: false,

@@ -69,6 +69,7 @@ pub(crate) fn result_or_error(kernel: &Kernel, operands: [u64; 4]) -> Result<u64
     let launch = Launch {
         kernel,
         grid: [1, 1, 1],
+        cluster: None,
         block: None,
         shared: None,
         allow_doubtful: false,

@@ -19,6 +19,7 @@ fn left(text: &str) -> Result<[Vec<u32>; 2], String> {
     let launch = Launch {
         kernel: &kernel,
         grid: [1; 3],
+        cluster: None,
         block: None,
         shared: None,
         allow_doubtful: false,

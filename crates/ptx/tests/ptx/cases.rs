@@ -57,6 +57,7 @@ impl Case {
         let launch = Launch {
             kernel: &kernel,
             grid: sizes,
+            cluster: None,
             block: None,
             shared: None,
             allow_doubtful,

@@ -38,6 +38,7 @@ fn run_with(
     let mut launch = Launch {
         kernel: &kernel,
         grid,
+        cluster: None,
         block,
         shared: Some(1024),
         allow_doubtful: false,
@@ -257,6 +258,7 @@ fn a_stop_ends_an_endless_loop() {
     let launch = Launch {
         kernel: &kernel,
         grid: [1, 1, 1],
+        cluster: None,
         block: Some([32, 1, 1]),
         shared: None,
         allow_doubtful: false,

@@ -47,6 +47,7 @@ pub(crate) fn results_on(target: &str, line: &str, source: u32, result: u32, row
     let launch = Launch {
         kernel: &kernel,
         grid: [blocks as u32, 1, 1],
+        cluster: None,
         block: None,
         shared: None,
         allow_doubtful: false,

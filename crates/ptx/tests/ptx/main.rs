@@ -7,6 +7,7 @@ mod body;
 mod bulk;
 mod calls;
 mod cases;
+mod clusters;
 mod comparisons;
 mod control;
 mod conversions;

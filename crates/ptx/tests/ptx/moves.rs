@@ -73,8 +73,9 @@ fn addresses_move_between_spaces() {
         }
     }
     // a cluster has one block
-    check("mapa.shared::cluster.u32 $d, %r5, %r6;", 32, 32, &row, |row| Some(row[0]));
-    check("mapa.u64 $d, %d5, %r7;", 64, 64, &row, |row| Some(row[0]));
+    check("mapa.shared::cluster.u32 $d, %r5, 0;", 32, 32, &row, |row| Some(row[0]));
+    let line = "cvta.shared.u64 %d10, %d5; mapa.u64 %d11, %d10, 0; sub.u64 $d, %d11, %d10;";
+    check(line, 64, 64, &row, |_| Some(0));
 }
 
 #[test]

@@ -134,6 +134,7 @@ fn run(text: &str, bytes: &[u8], trace: Option<Trace>) -> (Vec<u8>, usize) {
     let launch = Launch {
         kernel: &kernel,
         grid: [1; 3],
+        cluster: None,
         block: None,
         shared: None,
         allow_doubtful: false,

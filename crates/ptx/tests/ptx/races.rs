@@ -22,6 +22,7 @@ fn run(body: &str, blocks: u32, threads: u32, change: impl Fn(&mut Launch<'_>)) 
     let mut launch = Launch {
         kernel: &kernel,
         grid: [blocks, 1, 1],
+        cluster: None,
         block: Some([threads, 1, 1]),
         shared: None,
         allow_doubtful: false,

@@ -173,6 +173,7 @@ impl Machine for Ptx {
         let launch = Launch {
             kernel: &kernel,
             grid: [blocks as u32, 1, 1],
+            cluster: None,
             block: Some([threads as u32, 1, 1]),
             shared: None,
             allow_doubtful: false,

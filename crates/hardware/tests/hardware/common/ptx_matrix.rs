@@ -2,7 +2,6 @@
 //! direction (thread and index to row and column) and without a look at the kernels' layouts. What they
 //! compute is the simulator's.
 
-
 use bitmma_engine::formats::Format;
 use bitmma_engine::{Matrix, Signature};
 

@@ -226,8 +226,9 @@ impl TensorMemory {
     }
 
     /// The last one that its warpgroup has started.
-    pub(super) fn last(&self, warp: usize) -> (usize, u32) {
-        (warp / WARPGROUP, self.started[warp / WARPGROUP])
+    pub(super) fn last(&self, warp: u8) -> (usize, u32) {
+        let group = usize::from(warp) / WARPGROUP;
+        (group, self.started[group])
     }
 
     /// Notes that an operation reads words of lanes that have a mark together, from such a lane on; whether all hold something.

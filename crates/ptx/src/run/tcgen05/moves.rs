@@ -7,6 +7,7 @@ use crate::program::{Address, Pattern, Slot, Tcgen05, TensorCopy, TensorShape, W
 use crate::run::access::in_shared;
 use crate::run::block::Block;
 use crate::run::clocks::Kind;
+use crate::run::cluster::Reached;
 use crate::run::fault::{Fault, Race};
 use crate::run::shared::Shared;
 use crate::run::warp::Warp;
@@ -97,14 +98,19 @@ impl Warp {
                     self.tensor_product(product, lane, block)?;
                 }
             }
-            Tcgen05::Commit { barrier } => {
+            Tcgen05::Commit { barrier, blocks } => {
                 for lane in each(mask) {
                     let fault = |what: String| Fault::new(lane, what);
                     let at = in_shared(self.registers.addresses(*barrier)[lane]);
-                    let at = block.shared.checked(at, 8, "finds an mbarrier object of").map_err(fault)?;
-                    let over = block.tensor.last(self.number);
+                    let blocks = blocks.map(|blocks| self.registers.word(blocks)[lane]);
+                    let over = block.tensor.last(block.clocks.by(self.number).warp);
                     let left = block.clocks.leave(self.number).with_products(over);
-                    block.objects.get(at).map_err(fault)?.arrive_late(&left).map_err(fault)?;
+                    for at in block.targets(at, blocks).map_err(fault)? {
+                        let Reached { shared, objects, at, .. } =
+                            block.reach(self.number, at).map_err(fault)?;
+                        let at = shared.checked(at, 8, "finds an mbarrier object of").map_err(fault)?;
+                        objects.get(at).map_err(fault)?.arrive_late(&left).map_err(fault)?;
+                    }
                     self.spin.changes = true;
                 }
             }

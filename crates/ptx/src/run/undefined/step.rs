@@ -5,8 +5,9 @@ use crate::decode::decoder::{LOCAL_WINDOW, REGION_BITS, SHARED_WINDOW};
 use crate::lanes::{LANES, Lanes, WideLanes, each};
 use crate::program::Vote;
 use crate::program::{
-    Access, Action, Address, Atomic, AtomicOp, Condition, FALSE, Members, Op, Region, Slot, Step,
+    Access, Action, Address, Atomic, AtomicOp, Bulk, Condition, FALSE, Members, Op, Region, Slot, Step,
 };
+use crate::run::access::in_shared;
 use crate::run::block::Block;
 use crate::run::fault::Fault;
 use crate::run::trace::Place;
@@ -165,6 +166,22 @@ impl Shadow {
             // it only reads a register
             Op::Object(object) if matches!(object.action, Action::Pending { .. }) => {
                 self.mixed(now, undefined);
+                Ok(())
+            }
+            Op::MapShared { rank, .. } if undefined != 0 => {
+                let rank = Place::Slot(Slot::Word(*rank, 32), 32);
+                self.decides(now, "the block that an address is mapped to", &[rank])?;
+                self.mixed(now, undefined);
+                Ok(())
+            }
+            Op::Rank { .. } => {
+                self.mixed(now, undefined);
+                Ok(())
+            }
+            Op::Bulk(bulk) if let Bulk::StoreAcross { to, barrier, elements, bytes } = &**bulk => {
+                self.address(now, *to)?;
+                self.address(now, *barrier)?;
+                self.store_across((*to, elements, usize::from(*bytes)), now);
                 Ok(())
             }
             Op::Object(_) | Op::Bulk(_) | Op::Print { .. } | Op::Fail { .. } => {
@@ -339,7 +356,10 @@ impl Shadow {
             for lane in each(now.mask) {
                 let (region, at) = resolve(region, addresses[lane]);
                 let (code, from) = match region {
-                    Region::Shared => now.block.undefined.get(at.wrapping_add(index * size), size),
+                    Region::Shared => {
+                        let (bytes, at) = now.block.undefined_at(at.wrapping_add(index * size));
+                        bytes.get(at, size)
+                    }
                     Region::Local => self.own(lane, at.wrapping_add(index * size), size),
                     _ => (0, 0),
                 };
@@ -370,7 +390,10 @@ impl Shadow {
                 let (space, at) = resolve(region, addresses[lane]);
                 let at = at.wrapping_add(index * size);
                 match space {
-                    Region::Shared => now.block.undefined.put(at, size, bits, from),
+                    Region::Shared => {
+                        let (bytes, at) = now.block.undefined_at(at);
+                        bytes.put(at, size, bits, from);
+                    }
                     Region::Local => self.local[lane].put(at, size, bits, from),
                     _ if bits == 0 => {}
                     _ => {
@@ -383,6 +406,20 @@ impl Shadow {
             }
         }
         Ok(())
+    }
+
+    /// `st.async`: what it brings, when it starts.
+    fn store_across(&mut self, (to, elements, size): (Address, &[Slot], usize), now: &mut Now<'_, '_>) {
+        let addresses = now.warp.registers.addresses(to);
+        for lane in each(now.mask) {
+            for (index, element) in elements.iter().enumerate() {
+                let bits = self.bits.any_lane(*element, lane);
+                let from = if bits == 0 { 0 } else { self.from(now, &[Place::Slot(*element, 64)], lane) };
+                let at = in_shared(addresses[lane]) as usize + index * size;
+                let (bytes, at) = now.block.undefined_at(at);
+                bytes.put(at, size, bits, from);
+            }
+        }
     }
 
     fn atomic(&mut self, atomic: &Atomic, now: &mut Now<'_, '_>) -> Result<(), Fault> {
@@ -401,7 +438,8 @@ impl Shadow {
                 let (mut old, mut old_from) = (0, 0);
                 let at = at.wrapping_add(index * size);
                 if space == Region::Shared {
-                    (old, old_from) = now.block.undefined.get(at, size);
+                    let (bytes, at) = now.block.undefined_at(at);
+                    (old, old_from) = bytes.get(at, size);
                     if old != 0 && old_from == 0 {
                         old_from = now.first_read(lane, true);
                     }
@@ -410,7 +448,8 @@ impl Shadow {
                         _ if given | old == 0 => (0, 0),
                         _ => (u64::MAX, if old != 0 { old_from } else { from }),
                     };
-                    now.block.undefined.put(at, size, bits & keep, from);
+                    let (bytes, at) = now.block.undefined_at(at);
+                    bytes.put(at, size, bits & keep, from);
                 } else if given != 0
                     && let Ok((memory, offset)) =
                         now.block.launch.global.checked(at as u64, size as u64, "changes")

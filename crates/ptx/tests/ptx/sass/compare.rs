@@ -142,6 +142,7 @@ fn launched(
     let launch = Launch {
         kernel: &kernel,
         grid: [1, 1, 1],
+        cluster: None,
         block: None,
         shared: None,
         allow_doubtful: false,

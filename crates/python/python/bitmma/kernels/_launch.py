@@ -83,6 +83,7 @@ def launch_ptx(
     *,
     entry: str | None = None,
     block: int | Sequence[int] | None = None,
+    cluster: int | Sequence[int] | None = None,
     target: str | None = None,
     mode: str = "gpu",
     fusion: str | None = None,
@@ -98,7 +99,7 @@ def launch_ptx(
     """Runs an entry of a PTX text, as a GPU would, and writes to its arrays in place.
 
     Arrays (NumPy, PyTorch on the CPU) are buffers, Python's numbers scalars, ``None`` is a null pointer. ``block`` is that of
-    ``.reqntid`` where the entry has one. ``mode="gpu"`` runs what ptxas makes of the text, ``"text"`` the text as written.
+    ``.reqntid`` where the entry has one; ``cluster``, how many blocks a cluster has, that of ``.reqnctapercluster``. ``mode="gpu"`` runs what ptxas makes of the text, ``"text"`` the text as written.
     ``fusion`` says how it is found out which products ptxas fuses with additions: ``"ask"`` compiles the text and reads the
     code, ``"predict"`` goes by a rule, ``"off"`` is for kernels that are compiled without; None asks, and predicts where ptxas and
     nvdisasm are missing or fail, which with ``"ask"`` is an error. ``ptxas_options`` are further options of ptxas; ``ptxas`` is
@@ -135,6 +136,7 @@ def launch_ptx(
             buffers,
             names,
             block=None if block is None else _dimensions("block", block),
+            cluster=None if cluster is None else _dimensions("cluster", cluster),
             allow_doubtful=allow_doubtful,
             shared=shared,
             loop_limit=loop_limit,

@@ -1,0 +1,369 @@
+//! Clusters of several blocks: shared memory of other blocks, their barrier, copies to several of them.
+
+use bitmma_ptx::{Argument, Buffer, Launch, Limits, Mode, Program};
+
+/// What blocks of some threads leave of x, whose 512 words count from 1000 on, and y, which is zero. In a body `%r1` is the thread, `%r2` the
+/// block's rank in its cluster, `%r3` the number of blocks there, `%r4` the block, `%r5` shared memory; `%d1` and `%d2` point to x and y,
+/// `%d3` to the word of y of the thread of all; `%p1`: it is the first thread of its block.
+fn run(
+    (blocks, cluster, threads): (u32, u32, u32),
+    head: &str,
+    threads_here: usize,
+    body: &str,
+) -> Result<Vec<u32>, String> {
+    let text = format!(
+        ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry one(.param .u64 x, .param .u64 y)\n.reqntid {threads} {head}\n{{\n\
+         .reg .pred %p<6>; .reg .b32 %r<20>; .reg .b64 %d<9>; .shared .align 128 .b8 s[1024]; .shared .align 8 .b8 m[16];\n\
+         ld.param.b64 %d1, [x]; ld.param.b64 %d2, [y]; mov.u32 %r1, %tid.x; mov.u32 %r2, %cluster_ctarank; mov.u32 %r3, %cluster_nctarank;\n\
+         mov.u32 %r4, %ctaid.x; mov.u32 %r5, s; mad.lo.u32 %r6, %r4, {threads}, %r1; mad.wide.u32 %d3, %r6, 4, %d2; setp.eq.u32 %p1, %r1, 0;\n\
+         {body}\nret;\n}}\n"
+    );
+    let program = Program::parse(&text).map_err(|error| error.to_string())?;
+    let kernel = program.kernel(None, None, Mode::Text).map_err(|error| error.to_string())?;
+    let buffer = |name: &str, words: Vec<u32>| Buffer {
+        name: name.to_owned(),
+        bytes: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
+        ..Buffer::default()
+    };
+    let mut buffers = vec![buffer("x", (1000..1512).collect()), buffer("y", vec![0; 512])];
+    let launch = Launch {
+        kernel: &kernel,
+        grid: [blocks, 1, 1],
+        cluster: (cluster > 0).then_some([cluster, 1, 1]),
+        block: None,
+        shared: None,
+        allow_doubtful: false,
+        limits: Limits { threads: threads_here, ..Limits::default() },
+        trace: None,
+    };
+    let arguments = [0, 1].map(|buffer| Argument::Pointer { buffer, offset: 0 });
+    launch.run(&arguments, &mut buffers, &mut || false).map_err(|error| error.to_string())?;
+    Ok(buffers[1].bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect())
+}
+
+/// The same on one thread of this machine and on several.
+fn left(shape: (u32, u32, u32), body: &str) -> Result<Vec<u32>, String> {
+    let [one, several] = [1, 3].map(|threads| run(shape, "", threads, body));
+    assert_eq!(one, several, "{body}");
+    one
+}
+
+/// All threads of a cluster come here.
+const MEET: &str = "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;";
+
+/// The address of `%r5` in the next block as `%r7`, in which `%r8` is the rank.
+const NEXT: &str = "add.u32 %r8, %r2, 1; rem.u32 %r8, %r8, %r3; mapa.shared::cluster.u32 %r7, %r5, %r8;";
+
+/// The first thread of each block initializes the object m for so many arrivals.
+fn object(arrivals: u32) -> String {
+    format!(
+        "@%p1 mbarrier.init.shared::cta.b64 [m], {arrivals}; @%p1 fence.mbarrier_init.release.cluster; {MEET}"
+    )
+}
+
+const WAIT: &str = "W: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p3, [m], 0; @!%p3 bra W;";
+
+#[test]
+fn registers_of_clusters() {
+    let of = |name: &str| {
+        let body = format!("mov.u32 %r9, %{name}; st.global.u32 [%d3], %r9;");
+        left((6, 2, 1), &body).expect(name)[..6].to_vec()
+    };
+    assert_eq!(of("cluster_ctarank"), [0, 1, 0, 1, 0, 1]);
+    assert_eq!(of("cluster_ctaid.x"), [0, 1, 0, 1, 0, 1]);
+    assert_eq!(of("clusterid.x"), [0, 0, 1, 1, 2, 2]);
+    assert_eq!(of("cluster_nctaid.x"), [2; 6]);
+    assert_eq!(of("cluster_nctarank"), [2; 6]);
+    assert_eq!(of("nclusterid.x"), [3; 6]);
+    assert_eq!(of("nclusterid.y"), [1; 6]);
+    assert_eq!(of("is_explicit_cluster"), [1; 6]);
+    assert_eq!(of("ctaid.x"), [0, 1, 2, 3, 4, 5]);
+    let alone = run((2, 0, 1), "", 1, "mov.u32 %r9, %is_explicit_cluster; st.global.u32 [%d3], %r9;");
+    assert_eq!(alone.expect("runs")[..2], [0, 0]);
+}
+
+#[test]
+fn launches_with_wrong_clusters_are_errors() {
+    for (shape, head, expected) in [
+        ((6, 4, 1), "", "a grid of (6, 1, 1) blocks is not a multiple of clusters of (4, 1, 1)"),
+        ((4, 2, 1), ".reqnctapercluster 4", "the entry requires clusters of (4, 1, 1) blocks, not (2, 1, 1)"),
+        ((6, 0, 1), ".reqnctapercluster 4", "is not a multiple of clusters of (4, 1, 1)"),
+        ((4, 0, 1), ".explicitcluster", "has .explicitcluster: the launch must say the cluster"),
+        ((4, 4, 1), ".maxclusterrank 2", "a cluster of (4, 1, 1) blocks cannot run: it must have 1 to 2"),
+        ((32, 32, 1), "", "a cluster of (32, 1, 1) blocks cannot run: it must have 1 to 16"),
+        ((4, 4, 288), "", "a cluster of 4 blocks of 9 warps is not supported"),
+        ((4, 0, 1), ".blocksareclusters .reqnctapercluster 2", ".blocksareclusters is not supported"),
+    ] {
+        let error = run(shape, head, 1, "").expect_err(expected);
+        assert!(error.contains(expected), "{error}");
+    }
+    run((4, 0, 1), ".explicitcluster .reqnctapercluster 2 .maxclusterrank 8", 1, MEET).expect("runs");
+}
+
+/// Each thread adds what the threads of its number hold in all blocks of the cluster.
+#[test]
+fn sums_over_a_cluster() {
+    for (load, map, address) in [
+        ("ld.shared::cluster.u32", "mapa.shared::cluster.u32 %r7, %r9, %r10;", "%r7"),
+        ("ld.u32", "cvt.u64.u32 %d5, %r9; cvta.shared.u64 %d5, %d5; mapa.u64 %d6, %d5, %r10;", "%d6"),
+    ] {
+        let body = format!(
+            "mad.lo.u32 %r9, %r1, 4, %r5; st.shared.u32 [%r9], %r6; {MEET}
+             mov.u32 %r10, 0; mov.u32 %r11, 0;
+             L: {map} {load} %r12, [{address}]; add.u32 %r11, %r11, %r12; add.u32 %r10, %r10, 1; setp.lt.u32 %p2, %r10, %r3; @%p2 bra L;
+             st.global.u32 [%d3], %r11; {MEET}"
+        );
+        for (blocks, cluster, threads) in [(4, 2, 64), (8, 4, 64), (8, 8, 33), (2, 1, 64)] {
+            let left = left((blocks, cluster, threads), &body).expect(load);
+            for block in 0..blocks {
+                for thread in 0..threads {
+                    let first = block / cluster * cluster;
+                    let sum: u32 = (first..first + cluster).map(|other| other * threads + thread).sum();
+                    assert_eq!(left[(block * threads + thread) as usize], sum, "{cluster} {block} {thread}");
+                }
+            }
+        }
+    }
+}
+
+/// Atomic operations, and stores, reach other blocks; where an address is, `getctarank` and `isspacep` say.
+#[test]
+fn other_blocks_are_changed() {
+    let body = format!(
+        "@%p1 st.shared.u32 [s], 0; {MEET} mov.u32 %r10, 0; mapa.shared::cluster.u32 %r7, %r5, %r10;
+         atom.shared::cluster.add.u32 %r11, [%r7], 1; red.relaxed.cluster.shared::cluster.add.u32 [%r7], 10; {MEET}
+         ld.shared.u32 %r12, [s]; st.global.u32 [%d3], %r12; {MEET}"
+    );
+    let [sum, zero] = [4 * 32 * 11, 0];
+    let expected: Vec<u32> = [sum, zero, zero, zero].into_iter().flat_map(|word| [word; 32]).collect();
+    assert_eq!(left((4, 4, 32), &body).expect("runs")[..128], expected);
+    let body = format!(
+        "{NEXT} getctarank.shared::cluster.u32 %r9, %r7; getctarank.shared::cluster.u32 %r10, %r5; mad.lo.u32 %r9, %r9, 10, %r10;
+         cvt.u64.u32 %d5, %r7; cvta.shared.u64 %d5, %d5; isspacep.shared::cta %p2, %d5; isspacep.shared::cluster %p3, %d5;
+         @%p2 add.u32 %r9, %r9, 100; @%p3 add.u32 %r9, %r9, 1000; st.global.u32 [%d3], %r9;"
+    );
+    assert_eq!(left((3, 3, 1), &body).expect("runs")[..3], [1010, 1021, 1002]);
+}
+
+/// A word goes around: each block waits for the one before, adds to what that stored, and arrives at the next.
+#[test]
+fn a_ring_of_arrivals() {
+    for (store, expects) in [
+        (
+            "st.shared::cluster.u32 [%r7], %r9; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11];",
+            "",
+        ),
+        (
+            "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r7], %r9, [%r11];",
+            "@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], 4;",
+        ),
+        (
+            "mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%r11], 4;
+             st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r7], %r9, [%r11];",
+            "",
+        ),
+    ] {
+        let body = format!(
+            "{} mov.u32 %r10, m; {NEXT} mapa.shared::cluster.u32 %r11, %r10, %r8; @!%p1 bra E; {expects}
+             mov.u32 %r9, 5; setp.eq.u32 %p2, %r2, 0; @%p2 bra F; {WAIT} ld.shared.u32 %r9, [s];
+             F: add.u32 %r9, %r9, 1; st.global.u32 [%d3], %r9; setp.eq.u32 %p4, %r8, 0; @%p4 bra E; {store} E: {MEET}",
+            object(1)
+        );
+        let left = left((8, 4, 1), &body).unwrap_or_else(|error| panic!("{store}: {error}"));
+        assert_eq!(left[..8], [6, 7, 8, 9, 6, 7, 8, 9], "{store}");
+    }
+}
+
+/// One block of a cluster copies for all; two bring a half each.
+#[test]
+fn copies_to_several_blocks() {
+    let read =
+        format!("mad.lo.u32 %r9, %r1, 4, %r5; ld.shared.u32 %r9, [%r9]; st.global.u32 [%d3], %r9; {MEET}");
+    let copy = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster";
+    let one = format!(
+        "{} @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], 128; setp.eq.and.u32 %p2, %r2, 1, %p1; mov.b16 %h, 13;
+         @%p2 {copy} [s], [%d1], 128, [m], %h; setp.eq.u32 %p4, %r2, 1; @%p4 bra E; {WAIT} {read} E:",
+        object(1)
+    );
+    let one = one.replace("%h", "%rs1").replacen(
+        object(1).as_str(),
+        &format!(".reg .b16 %rs<2>; {}", object(1)),
+        1,
+    );
+    let one = one.replace(" E:", " bra X; E: mbarrier.try_wait.parity.shared::cta.b64 %p3, [m], 0;")
+        + &format!("{MEET} X:");
+    let expected: Vec<u32> =
+        [1, 0, 1, 1].into_iter().flat_map(|has| (1000..1032).map(move |word| word * has)).collect();
+    assert_eq!(left((4, 4, 32), &one).expect("runs")[..128], expected);
+
+    let halves = format!(
+        "{} @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], 128; mul.lo.u32 %r10, %r2, 64; add.u32 %r11, %r5, %r10;
+         cvt.u64.u32 %d5, %r10; add.u64 %d5, %d5, %d1; @%p1 {copy} [%r11], [%d5], 64, [m], 3; {WAIT} {read}",
+        object(1)
+    );
+    let expected: Vec<u32> = (1000..1032).chain(1000..1032).collect();
+    assert_eq!(left((2, 2, 32), &halves).expect("runs")[..64], expected);
+    let beyond = halves.replace("[m], 3;", "[m], 7;");
+    let error = left((2, 2, 32), &beyond).expect_err("a mask");
+    assert!(error.contains("the mask 0x7 names block 2 of a cluster of 2"), "{error}");
+}
+
+/// Shared memory of a block goes to the next one.
+#[test]
+fn copies_across() {
+    let across = |after: &str, barrier: &str| {
+        format!(
+            "{} @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], 128; mad.lo.u32 %r9, %r1, 4, %r5; st.shared.u32 [%r9], %r6;
+             fence.proxy.async.shared::cta; {NEXT} mov.u32 %r10, m; mapa.shared::cluster.u32 %r11, %r10, {barrier}; {MEET}
+             add.u32 %r7, %r7, 512; @!%p1 bra A;
+             cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r7], [s], 128, [%r11]; A: {after}
+             {WAIT} add.u32 %r9, %r9, 512; ld.shared.u32 %r9, [%r9]; st.global.u32 [%d3], %r9; {MEET}",
+            object(1)
+        )
+    };
+    let expected: Vec<u32> = (64..96).chain(0..64).collect();
+    assert_eq!(left((3, 3, 32), &across("", "%r8")).expect("runs")[..96], expected);
+    for (after, barrier, expected) in [
+        (
+            "st.shared.u32 [s], 1;",
+            "%r8",
+            "writes shared memory at 0x0, which a bulk copy reads that was not waited for",
+        ),
+        ("", "%r2", "of the cluster, and completes an mbarrier object of block"),
+    ] {
+        let error = left((3, 3, 32), &across(after, barrier)).expect_err(expected);
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+/// Of a cluster of one block the barrier is one of the block.
+#[test]
+fn the_barrier_of_a_cluster_orders_all_warps() {
+    let body = |barrier: &str| {
+        format!(
+            "mad.lo.u32 %r9, %r1, 4, %r5; st.shared.u32 [%r9], %r1; {barrier}
+             xor.b32 %r10, %r1, 63; mad.lo.u32 %r10, %r10, 4, %r5; ld.shared.u32 %r10, [%r10]; st.global.u32 [%d3], %r10;"
+        )
+    };
+    let expected: Vec<u32> = (0..64).rev().chain((0..64).rev()).collect();
+    for cluster in [1, 2] {
+        for barrier in [MEET, &MEET.replace(".aligned", ""), "barrier.cluster.arrive; barrier.cluster.wait;"]
+        {
+            assert_eq!(left((2, cluster, 64), &body(barrier)).expect(barrier)[..128], expected, "{barrier}");
+        }
+        let relaxed = MEET.replace("release", "relaxed");
+        let error = left((2, cluster, 64), &body(&relaxed)).expect_err("relaxed");
+        assert!(error.contains("there is no barrier between them"), "{error}");
+        left((2, cluster, 64), &body(&format!("fence.acq_rel.cluster; {relaxed}"))).expect("a fence");
+    }
+    // threads that have ended are not waited for
+    let early = format!("setp.ge.u32 %p2, %r1, 32; @%p2 exit; {MEET} st.global.u32 [%d3], 1;");
+    let expected: Vec<u32> = [1; 32].into_iter().chain([0; 32]).chain([1; 32]).collect();
+    assert_eq!(left((2, 2, 64), &early).expect("runs")[..96], expected);
+}
+
+#[test]
+fn what_is_wrong_between_blocks_is_an_error() {
+    let store = "st.shared.u32 [s], %r1;";
+    for (name, body, expected) in [
+        (
+            "no barrier before a read",
+            format!("@%p1 {store} {NEXT} ld.shared::cluster.u32 %r9, [%r7]; {MEET}"),
+            "writes shared memory at 0x0, which warp 0 of block 0 of the cluster reads: there is no barrier between them",
+        ),
+        (
+            "no barrier between writes",
+            format!("{MEET} {NEXT} @%p1 st.shared::cluster.u32 [%r7], %r2; @%p1 st.shared.u32 [s], 77; {MEET}"),
+            "writes shared memory at 0x0, which warp 0 of block",
+        ),
+        (
+            "a block ends before it is read",
+            format!("@%p1 {store} {MEET} {NEXT} setp.eq.u32 %p2, %r2, 1; @%p2 ld.shared::cluster.u32 %r9, [%r7];"),
+            "the block ends while block (1, 0, 0) of its cluster may still access its shared memory: a barrier of the cluster",
+        ),
+        (
+            "a block has ended",
+            format!(
+                "setp.eq.u32 %p2, %r2, 0; @%p2 exit; {NEXT} L: add.u32 %r9, %r9, 1; setp.lt.u32 %p4, %r9, 100; @%p4 bra L; st.shared::cluster.u32 [%r7], 1;"
+            )
+            .replace("L:", "mov.u32 %r9, 0; L:"),
+            "of its cluster, which has ended: a barrier of the cluster is missing before its end",
+        ),
+        (
+            "a block does not come to the barrier",
+            format!(
+                "setp.eq.u32 %p2, %r2, 1; @%p2 bra X; {MEET} bra E; X: @%p1 mbarrier.init.shared::cta.b64 [m], 1; bar.sync 0; {WAIT} E:"
+            ),
+            "phase 0 of the mbarrier object at 0x400 is not complete: 1 of 1 arrivals are missing",
+        ),
+        (
+            "a warp does not come to the barrier",
+            "setp.ge.u32 %p2, %r1, 32; @%p2 bra X; barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned; bra E; X: bar.sync 1, 64; E:"
+                .to_owned(),
+            "the barrier is not reached by all threads",
+        ),
+        (
+            "a part of a warp does not come to the barrier",
+            "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned; setp.eq.u32 %p2, %r2, 1; @%p2 bra E;
+             barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned; E: @!%p2 exit; bar.sync 1, 96;"
+                .to_owned(),
+            "a barrier waits for a multiple of 32 threads up to 64, not for 96",
+        ),
+        ("a wait without an arrival", "barrier.cluster.wait.aligned;".to_owned(), "has not arrived there before"),
+        (
+            "a second arrival",
+            "barrier.cluster.arrive.aligned; barrier.cluster.arrive.aligned;".to_owned(),
+            "arrives a second time at the barrier of the cluster",
+        ),
+        (
+            "a block that there is not",
+            "mov.u32 %r9, 2; mapa.shared::cluster.u32 %r7, %r5, %r9;".to_owned(),
+            "maps an address to block 2 of a cluster of 2",
+        ),
+        (
+            "an address that is not shared",
+            "mapa.u64 %d5, %d1, 0;".to_owned(),
+            "which is not in shared memory",
+        ),
+        (
+            "an object of another block is waited for",
+            format!(
+                "{} mov.u32 %r5, m; {NEXT} mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r7], 0; {MEET}",
+                object(1)
+            ),
+            "only arrive, expect_tx and complete_tx reach it",
+        ),
+        (
+            "an arrival at an object that was not initialized for others",
+            format!(
+                "@%p1 mbarrier.init.shared::cta.b64 [m], 64; mov.u32 %r5, m; {NEXT} mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r7]; {MEET}"
+            ),
+            "mbarrier object",
+        ),
+        (
+            "global memory without a barrier",
+            format!("@%p1 st.global.u32 [%d2+128], %r2; {MEET}"),
+            "which block number",
+        ),
+    ] {
+        let error = left((2, 2, 64), &body).expect_err(name);
+        assert!(error.contains(expected), "{name}: {error}");
+    }
+}
+
+/// Where all wait, the message says who waits for whom.
+#[test]
+fn a_missed_barrier_says_who_is_missing() {
+    // a warp of block 1 waits for the other one, which waits for it at the barrier of the cluster, as block 0 does
+    let body = format!("setp.ge.u32 %p2, %r6, 96; @%p2 bra X; {MEET} exit; X: bar.sync 1, 64;");
+    let error = left((2, 2, 64), &body).expect_err("missed");
+    let expected = "line 10: the barrier is not reached by all threads: it waits for warp 0, which waits at line 10; \
+                    at the barrier of the cluster, line 10, warp 0 of block (0, 0, 0) waits for this block (block (1, 0, 0), thread (0, 0, 0))";
+    assert_eq!(error, expected);
+    let body =
+        format!("{} setp.eq.u32 %p2, %r2, 0; @%p2 bra X; {WAIT} X: {MEET}", object(1)).replace("\n", " ");
+    let error = left((2, 2, 64), &body).expect_err("missed");
+    let expected = "phase 0 of the mbarrier object at 0x400 is not complete: 1 of 1 arrivals are missing; at the barrier of the cluster, \
+                    line 10, warp 0 of block (0, 0, 0) waits for this block";
+    assert!(error.contains(expected), "{error}");
+}
