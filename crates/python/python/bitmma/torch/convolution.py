@@ -10,6 +10,8 @@ from typing import Any, Sequence
 import torch
 import torch.nn.functional as F
 
+from ..errors import ShapeError
+
 Multiply = Any
 Sizes = Sequence[int]
 
@@ -61,8 +63,11 @@ def backward(
     output_mask: Sequence[bool],
 ) -> Any:
     """``aten.convolution_backward``: gradients of the input, the weight and the bias."""
-    stride, padding, dilation = (_each(x, one) for one in (stride, padding, dilation))
-    pads = [(p, p) for p in padding]
+    if len(gradient) != len(x):  # PyTorch's kernels do not look
+        raise ShapeError(f"the gradient has {len(gradient)} images and the input {len(x)}; they must have the same number")
+    stride, padding, dilation, extra = (_each(x, one) for one in (stride, padding, dilation, output_padding))
+    # a window for each pixel of the input, also where ``output_padding`` has room for one more
+    pads = [(p, p - e if transposed else p) for p, e in zip(padding, extra)]
     to_input = to_weight = to_bias = None
     if output_mask[0]:
         if transposed:
