@@ -373,6 +373,7 @@ def call(emulation: emulate, func: Callable[..., Any], args: tuple[Any, ...], kw
     given = _arguments(*args, **kwargs)
     if is_traced((given.query, given.key, given.value)):
         return func(*args, **kwargs)
+    given.check()
     flash, account = emulation.attention, emulation.account
     if flash is None:
         with LOCK:
@@ -416,6 +417,16 @@ class _Arguments:
     causal: bool
     scale: float
     gqa: bool
+
+    def check(self) -> None:
+        """Scores are not stretched to the mask. PyTorch adds it in place, but not where a mode is on."""
+        if self.mask is None or self.mask.is_nested or self.query.is_nested:
+            return
+        lead = torch.broadcast_shapes(self.query.shape[:-2], self.key.shape[:-2])
+        scores = torch.Size([*lead, self.query.shape[-2], self.key.shape[-2]])
+        wide = torch.broadcast_shapes(scores, self.mask.shape)
+        if wide != scores:
+            raise RuntimeError(f"output with shape {list(scores)} doesn't match the broadcast shape {list(wide)}")
 
     def run(self, call: _Call) -> torch.Tensor:
         """The call on batch × length × dimension; heads and batches are stretched by operations that have gradients."""
