@@ -69,6 +69,13 @@ WRONG = {
     "baddbmm: matrices": lambda: torch.baddbmm(b(5), b(3, 4), b(4, 5)),
     "baddbmm: out in FP32": lambda: torch.baddbmm(b(5), b(2, 3, 4), b(2, 4, 5), out=f(2, 3, 5)),
     "baddbmm_: C that would grow": lambda: b(5).baddbmm_(b(2, 3, 4), b(2, 4, 5)),
+    "mm: huge operands of one element": lambda: torch.mm(b(1, 1).expand(2**20, 2**20), b(1, 1).expand(2**20 + 1, 2**20)),
+    "dot: lengths": lambda: torch.dot(f(3), f(4)),
+    "dot: matrices": lambda: torch.dot(f(1, 3), f(3)),
+    "dot: out in FP64": lambda: torch.dot(f(3), f(3), out=f().double()),
+    "vdot: lengths": lambda: torch.vdot(b(3), b(4)),
+    "addr: beta is a truth value": lambda: torch.addr(f(2, 3), f(2), f(3), beta=True),
+    "addr: a number": lambda: torch.addr(f(), f(2), f()),
     "linear: bias in FP32": lambda: F.linear(b(3, 4), b(5, 4), f(5)),
     "linear: size of the bias": lambda: F.linear(b(3, 4), b(5, 4), b(4)),
     "conv2d: negative padding": lambda: F.conv2d(b(1, 3, 8, 8), b(4, 3, 3, 3), padding=-1),
@@ -93,6 +100,7 @@ WRONG = {
     "conv_transpose2d: channels": lambda: F.conv_transpose2d(b(1, 4, 8, 8), b(3, 4, 3, 3)),
     "conv_transpose3d: output_padding as large as the stride": lambda: F.conv_transpose3d(b(1, 3, 4, 4, 4), b(3, 4, 3, 3, 3), output_padding=1),
     "convolution_backward: negative padding": lambda: backward(b(1, 4, 4, 4), b(1, 3, 8, 8), b(4, 3, 3, 3), padding=(-1, -1)),
+    "attention: a mask of more queries": lambda: F.scaled_dot_product_attention(b(2, 2, 1, 16), b(2, 2, 5, 16), b(2, 2, 5, 16), b(4, 5)),
     "convolution_backward: channels": lambda: backward(b(1, 4, 6, 6), b(1, 5, 8, 8), b(4, 3, 3, 3)),
 }
 
@@ -123,6 +131,22 @@ def test_wrong_dtypes_of_results_that_only_gpus_have():
     assert len(emulation.products) == 1
 
 
+def test_vectors_that_do_not_fit_in_place():
+    """PyTorch's words for it depend on who calls."""
+    with bitmma.torch.emulate("h100"):
+        for c in (f(2, 1), f(16), f(1, 5)):
+            with pytest.raises(RuntimeError):
+                c.addr_(f(2), f(16 if c.dim() == 1 else 5))
+        assert torch.equal(f(2, 5).addr_(f(2), f(5)), 2 * f(2, 5))
+
+
+def test_gradients_of_another_number_of_images():
+    """PyTorch's kernels do not look, and may end the process."""
+    for images in ((2, 3), (0, 1), (1, 0)):
+        with bitmma.torch.emulate("h100"), pytest.raises(bitmma.ShapeError, match="the gradient has {} images and the input {}".format(*images)):
+            backward(b(images[0], 4, 6, 6), b(images[1], 3, 8, 8), b(4, 3, 3, 3))
+
+
 def test_products_that_are_left_are_checked_too():
     with bitmma.torch.emulate("h100", fp32=None) as emulation:
         with pytest.raises(RuntimeError, match="Expected out tensor to have dtype float, but got double"):
@@ -140,6 +164,14 @@ def whole(*shape, dtype=torch.bfloat16):
 
 def images():
     return whole(2, 3, 8, 8)
+
+
+def gradients(convolve, x, weight, **options):
+    """Of the input and the weight, one after the other."""
+    with torch.enable_grad():
+        result = convolve(x.requires_grad_(), weight.requires_grad_(), **options)
+        given = torch.arange(result.numel()).view(result.shape).remainder(3).to(result.dtype)
+        return torch.cat([one.flatten() for one in torch.autograd.grad(result, (x, weight), given)])
 
 
 A, B, X, W = whole(8, 16), whole(16, 24), images(), whole(4, 3, 3, 3)
@@ -173,6 +205,12 @@ RIGHT = {
     "conv2d: twice as many channels": lambda: F.conv2d(X, whole(6, 1, 3, 3), groups=3),
     "conv_transpose2d: output_padding below the dilation": lambda: F.conv_transpose2d(X, W[:3], dilation=2, output_padding=1),
     "conv_transpose2d: groups": lambda: F.conv_transpose2d(X, W[:3, :2], groups=3, stride=2, output_padding=1),
+    "conv_transpose1d: gradients, output_padding above the stride": lambda: gradients(
+        F.conv_transpose1d, whole(1, 2, 4), whole(2, 1, 3), stride=2, padding=1, output_padding=3, dilation=4
+    ),
+    "conv_transpose2d: gradients, output_padding as large as the stride": lambda: gradients(
+        F.conv_transpose2d, whole(2, 2, 3, 4), whole(2, 2, 2, 3), output_padding=(1, 0), dilation=2
+    ),
     "convolution_backward": lambda: backward(whole(2, 4, 6, 6), X, W)[1],
 }
 

@@ -20,7 +20,7 @@ aten = torch.ops.aten
 CHECKED: dict[Any, int | None] = {
     getattr(aten, name): images
     for images, names in (
-        (None, ("mm", "bmm", "addmm", "addmm_", "baddbmm", "baddbmm_", "_addmm_activation", "mv", "addmv", "addmv_")),
+        (None, ("mm", "bmm", "addmm", "addmm_", "baddbmm", "baddbmm_", "_addmm_activation", "mv", "addmv", "addmv_", "dot", "vdot", "addr", "addr_")),
         (1, ("convolution", "_convolution")),
         (2, ("convolution_backward",)),
     )
@@ -36,6 +36,8 @@ class _Like(NamedTuple):
     """What is checked of a tensor."""
 
     shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    """Elements that are one in memory stay so, and take no more memory; None: row by row."""
     dtype: torch.dtype
     device: torch.device
 
@@ -49,7 +51,7 @@ def check(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
 def _like(one: Any) -> Any:
     """What is checked of an argument."""
     if isinstance(one, torch.Tensor):
-        return _Like(one.shape, one.dtype, one.device)
+        return _Like(one.shape, one.stride(), one.dtype, one.device)
     return tuple(one) if isinstance(one, list) else one
 
 
@@ -58,7 +60,7 @@ def _check(func: Any, *args: Any, **kwargs: Any) -> None:
     """Exceptions are not kept, so that a wrong call raises each time."""
     try:
         # tensors among these are results, which PyTorch resizes: it says so if they hold anything
-        outs = {name: one._replace(shape=(0,)) if isinstance(one, _Like) else one for name, one in kwargs.items()}
+        outs = {name: one._replace(shape=(0,), strides=None) if isinstance(one, _Like) else one for name, one in kwargs.items()}
         _check_small(func, *_small(func, args), **outs)
     except Exception:
         _run(func, args, kwargs)
@@ -79,13 +81,14 @@ def _small(func: Any, args: tuple[Any, ...]) -> list[Any]:
 
     images = CHECKED[func.overloadpacket]
     if images is None:
-        return [one._replace(shape=rename(one.shape)) if isinstance(one, _Like) else one for one in args]
+        return [one._replace(shape=rename(one.shape), strides=None) if isinstance(one, _Like) else one for one in args]
     channels = rename if args[_GROUPS[images]] == 1 else tuple
     found = list(args)
+    batches = [size for one in args[:images] for size in one.shape[:1]]
     for place, one in enumerate(args[:3]):
         if isinstance(one, _Like):
-            first = tuple(min(size, 1) for size in one.shape[:1]) if place < images else channels(one.shape[:1])
-            found[place] = one._replace(shape=first + channels(one.shape[1:2]) + one.shape[2:])
+            first = (min(1, *batches),) * bool(one.shape) if place < images else channels(one.shape[:1])
+            found[place] = one._replace(shape=first + channels(one.shape[1:2]) + one.shape[2:], strides=None)
     if images == 2 and args[3] is not None:
         found[3] = channels(args[3])  # of the bias
     return found
@@ -95,7 +98,10 @@ def _run(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], device: str |
     """Runs an operation on tensors without content; on meta tensors where PyTorch has it for other devices or dtypes only."""
 
     def made(one: Any) -> Any:
-        return torch.empty(one.shape, dtype=one.dtype, device=device or one.device) if isinstance(one, _Like) else one
+        if not isinstance(one, _Like):
+            return one
+        kind: dict[str, Any] = {"dtype": one.dtype, "device": device or one.device}
+        return torch.empty(one.shape, **kind) if one.strides is None else torch.empty_strided(one.shape, one.strides, **kind)
 
     try:
         with plain():

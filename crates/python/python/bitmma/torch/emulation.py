@@ -330,6 +330,8 @@ class emulate(TorchDispatchMode):
         if opened is not NotImplemented:
             return opened
         if reason := operations.why_left(func, args):
+            if operations.is_dense(args):
+                checks.check(func, args, kwargs)
             self._here.left()
             self.left.count(f"{operations.name(func, args)}: {reason}")
             return self._left_alone(func, args, kwargs)

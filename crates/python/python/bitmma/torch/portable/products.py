@@ -24,7 +24,7 @@ def _addr(multiply: operations.Multiply, c: torch.Tensor, x: torch.Tensor, y: to
 
 
 #: How operations are made of products: those that are emulated, and products of two vectors.
-TABLE: dict[Any, Callable[..., Any]] = {**operations.TABLE, aten.dot: _dot, aten.vdot: _dot, aten.addr: _addr}
+TABLE: dict[Any, Callable[..., Any]] = {**operations.TABLE, aten.dot: _dot, aten.vdot: _dot, aten.addr: _addr, aten.addr_: _addr}
 
 
 class Own:
