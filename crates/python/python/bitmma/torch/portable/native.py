@@ -117,9 +117,9 @@ def layer_norm(
 
 
 def add_at(rows: int, index: torch.Tensor, source: torch.Tensor, start: torch.Tensor | None = None) -> torch.Tensor:
-    """Rows in FP64, each ``start`` plus the rows of the source whose index it is, in order. Raises where an index is out of range."""
+    """Rows in FP64, each ``start`` plus the rows of the source, a matrix, whose index it is, in order. Raises where an index is out of range."""
     source, index = source.contiguous(), index.reshape(-1).to(torch.int64).contiguous()
-    width = source.numel() // max(len(index), 1)
+    width = source.shape[1]
     if start is None:
         out = torch.zeros(rows, width, dtype=torch.float64)
     else:

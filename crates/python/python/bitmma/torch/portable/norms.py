@@ -191,12 +191,12 @@ def _group_norm(x: Any, weight: Any, bias: Any, n: int, c: int, hw: int, groups:
 def _group_norm_backward(gradient: Any, x: Any, mean: Any, rstd: Any, weight: Any, n: int, c: int, hw: int, groups: int, mask: Any) -> Any:
     if not known(gradient) or not known(x):
         return NotImplemented
-    g = gradient.double().reshape(n, c, hw)
+    g, length = gradient.double().reshape(n, c, hw), c // groups * hw
     factor = rstd.double().reshape(n * groups, 1)
-    normed = (x.double().reshape(n * groups, -1) - mean.double().reshape(n * groups, 1)) * factor
+    normed = (x.double().reshape(n * groups, length) - mean.double().reshape(n * groups, 1)) * factor
     found = None
     if mask[0]:
-        scaled = (g if weight is None else g * weight.double().reshape(1, c, 1)).reshape(n * groups, -1)
+        scaled = (g if weight is None else g * weight.double().reshape(1, c, 1)).reshape(n * groups, length)
         centred = scaled - reduce("mean", scaled, 1, True) - normed * reduce("mean", scaled * normed, 1, True)
         found = rounded(centred * factor, x.dtype).reshape(x.shape)
     to_weight, to_bias = reduce("sum", g * normed.reshape(n, c, hw), (0, 2)), reduce("sum", g, (0, 2))

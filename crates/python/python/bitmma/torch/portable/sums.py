@@ -156,8 +156,6 @@ def _embedding_backward(gradient: Any, indices: Any, rows: int, padding: int, by
     if not known(gradient):
         return NotImplemented
     flat, source = indices.reshape(-1), gradient.reshape(indices.numel(), gradient.shape[-1])
-    if not source.numel():
-        return torch.zeros(rows, gradient.shape[-1], dtype=gradient.dtype)
     kept = flat != padding
     if by_frequency:
         counts = torch.bincount(flat, minlength=rows)
@@ -177,7 +175,7 @@ def _index_add(x: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> 
     lines, terms = x.movedim(dim, 0), source.movedim(dim, 0) if source.dim() else source.reshape(1)
     if alpha != 1:
         terms = terms.double() * float(alpha)
-    found = add_at(len(lines), index, terms.reshape(index.numel(), -1), lines.contiguous())
+    found = add_at(len(lines), index, terms.reshape(index.numel(), lines[0].numel()), lines.contiguous())
     return rounded(found, x.dtype).reshape(lines.shape).movedim(0, dim).contiguous()
 
 
