@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from fractions import Fraction
 from pathlib import Path
 
@@ -150,6 +151,25 @@ def test_results_that_are_written_somewhere():
         assert torch.sum(torch.arange(5)).dtype == torch.int64
 
 
+@pytest.mark.parametrize("mode", [torch.enable_grad, torch.no_grad, torch.inference_mode])
+def test_dropout_is_pytorchs(mode):
+    """Of narrow numbers, between the layers of an LSTM, and where nothing is kept, which draws no number."""
+    import torch._decomp  # noqa: F401  from then on PyTorch has some composite operations in Python, too
+
+    torch.manual_seed(0)
+    lstm, x = torch.nn.LSTM(3, 4, 3, dropout=0.5).double(), torch.randn(5, 2, 3).double()
+    calls = [lambda: lstm(x)[0]]
+    calls += [lambda dtype=dtype, p=p: F.dropout(x.to(dtype), p) for dtype in (torch.float16, torch.bfloat16, torch.float32) for p in (0.3, 1.0)]
+    for call in calls:
+        results = []
+        for context in (nullcontext(), emulate(torch.float64, host="strict")):
+            torch.manual_seed(1)
+            with mode(), context:
+                results.append((call(), torch.get_rng_state()))
+        (theirs, after), (own, own_after) = results
+        assert own.dtype == theirs.dtype and torch.allclose(own, theirs, rtol=1e-12, atol=1e-15) and torch.equal(after, own_after)
+
+
 def test_nan_has_one_code():
     """Whatever it came from."""
     nan = torch.tensor([0x7F800001, -1], dtype=torch.int32).view(torch.float32)
@@ -252,6 +272,14 @@ def test_products_that_are_left_alone_have_the_stated_order(dtype):
 
 Y = torch.linspace(-2, 2, 60).view(3, 4, 5)
 I = torch.arange(12).view(3, 4)
+NONE = torch.empty(0, dtype=torch.long)
+
+
+def gradient(function):
+    x = Y.clone().requires_grad_()
+    return torch.autograd.grad(function(x).sum(), x)[0]
+
+
 REFUSED = {
     "a sum along a missing dimension": lambda: Y.sum(5),
     "a softmax along a missing dimension": lambda: Y.softmax(7),
@@ -296,6 +324,17 @@ CORNERS = {
     "embedding of nothing": lambda: torch.autograd.grad(
         F.embedding(torch.empty(0, dtype=torch.long), w := torch.ones(5, 3, requires_grad=True)).sum(), w
     )[0],
+    "sums of no rows by an index": lambda: Y[0].index_add(0, NONE, Y[0, :0]),
+    "sums of no values by an index": lambda: Y[0].index_put((NONE,), Y[0, :0], accumulate=True),
+    "sums by a mask that is nowhere true": lambda: Y[0].index_put((torch.zeros(4, dtype=torch.bool),), Y[0, 0], accumulate=True),
+    "the gradient of no rows": lambda: gradient(lambda x: x.index_select(0, NONE)),
+    "the gradient of a mask that is nowhere true": lambda: gradient(lambda x: x[x > 9]),
+    "a group norm of nothing": lambda: torch.autograd.grad(
+        F.group_norm(torch.ones(0, 4, 3), 2, w := torch.ones(4, requires_grad=True)).sum(), w
+    )[0],
+    "means and deviations of two dtypes": lambda: torch.normal(Y, torch.zeros(5, dtype=torch.float64)),
+    "means and wider deviations": lambda: torch.normal(Y.bfloat16(), torch.zeros(3, 4, 5)),
+    "chances whose sum is infinite": lambda: (torch.manual_seed(0), torch.multinomial(torch.tensor([1, 2e38, 2e38, 2e38]), 20, True))[1],
     "complex ends": lambda: torch.linspace(0, 1j, 4),
     "a base beyond the dtype": lambda: torch.pow(1e300, torch.tensor([-0.5, 0.0, 0.1])),
     "a list of maxima": lambda: torch._foreach_maximum([Y], [Y.flip(0)])[0],

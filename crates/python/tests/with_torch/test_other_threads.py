@@ -6,7 +6,7 @@ import asyncio
 import sys
 import threading
 import warnings
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import nullcontext
 
 import pytest
@@ -16,7 +16,13 @@ import bitmma
 torch = pytest.importorskip("torch")
 from torch.utils import _python_dispatch  # noqa: E402
 
+from bitmma.torch.apart import plain  # noqa: E402
+from bitmma.torch.portable import random  # noqa: E402
+
 emulate = bitmma.torch.emulate
+F = torch.nn.functional
+WORDS = {torch.float32: torch.int32, torch.bfloat16: torch.int16}
+LSTM = torch.nn.LSTM(64, 8)
 MODEL = torch.nn.Sequential(torch.nn.Linear(96, 32), torch.nn.ReLU(), torch.nn.Linear(32, 16)).half()
 #: Some rows are subnormal, which CDNA2 reads as zero.
 X = (torch.randn(24, 96) * 2.0 ** -torch.arange(24)[:, None]).half()
@@ -83,6 +89,90 @@ def test_products_outside_of_modules(pool):
         assert len(emulation.products) == count and not emulation.left
 
 
+WIDE, VECTOR = torch.randn(2, 4, 33, 64), torch.randn(200)
+#: Products, functions, sums and conversions that are called outside of modules; the last two have a number for a tensor.
+BARE = {
+    "attention": lambda: F.scaled_dot_product_attention(WIDE, WIDE, WIDE),
+    "attention with dropout": lambda: (torch.manual_seed(0), F.scaled_dot_product_attention(WIDE, WIDE, WIDE, dropout_p=0.5))[1],
+    "lstm": lambda: torch._VF.lstm(WIDE[0], (torch.zeros(1, 33, 8),) * 2, LSTM._flat_weights, True, 1, 0.0, False, False, False)[0],
+    "softmax": lambda: WIDE.softmax(-1),
+    "exp": lambda: WIDE.exp(),
+    "sum": lambda: WIDE.sum(0),
+    "gelu": lambda: F.gelu(WIDE),
+    "layer_norm": lambda: F.layer_norm(WIDE, (64,)),
+    "cosine_similarity": lambda: F.cosine_similarity(WIDE, WIDE.flip(0)),
+    "normal numbers": lambda: (torch.manual_seed(0), torch.randn(33))[1],
+    "linspace": lambda: torch.linspace(0, 1, 33, dtype=torch.bfloat16),
+    "a NaN that is converted": lambda: torch.tensor([-1], dtype=torch.int32).view(torch.float32).bfloat16(),
+    "a sum with a factor": lambda: torch.add(WIDE, 0.3, alpha=0.7),
+    "a remainder": lambda: torch.fmod(WIDE, 0.3),
+}
+
+
+@pytest.mark.parametrize("mode", [torch.enable_grad, torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("name", BARE)
+def test_operations_outside_of_modules(pool, name, mode):
+    """They have the bits of the emulation, and are counted, whatever is in other threads."""
+
+    def run():
+        with mode():
+            return BARE[name]().detach().clone()
+
+    results, counts = [], []
+    for where in (run, lambda: pool.submit(run).result()):
+        with emulate("h100", fp32="tf32", host="strict") as emulation:
+            results.append(where())
+        host = emulation.account.host
+        counts.append((len(emulation.products), host["functions"], host["reductions"]))
+    assert torch.equal(*(one.view(WORDS[one.dtype]) for one in results)) and counts[0] == counts[1]
+
+
+def test_what_depends_on_the_machine_in_another_thread_is_refused(pool):
+    with emulate("h100", host="strict"), pytest.raises(bitmma.errors.HostDependent, match="erfinv may give other bits"):
+        pool.submit(VECTOR.erfinv).result()
+    with emulate("h100") as emulation:
+        pool.submit(VECTOR.erfinv).result()
+    assert emulation.account.machine == {"erfinv": 1}
+
+
+def test_pytorch_beside_an_emulation_is_as_it_is():
+    """Its operations pass the kernels that catch those of other threads."""
+    half, number = torch.tensor(1.5).half(), torch.tensor(3)
+    calls = [
+        lambda: VECTOR.half() + 0.1,
+        lambda: 2.5 * half,
+        lambda: number / 2,
+        lambda: True + (VECTOR > 0),
+        lambda: VECTOR.floor_divide(0.3),
+        lambda: torch.fmod(VECTOR.half(), 0.3),
+        lambda: torch.xlogy(0.3, VECTOR.abs().half()),
+        lambda: torch.xlogy(number, 0.3),
+        lambda: torch.special.zeta(2.5, number),
+        lambda: VECTOR.double().sub(1e-9, alpha=3),
+        lambda: VECTOR.softmax(0, dtype=torch.float64),
+    ]
+    expected = [call() for call in calls]
+    with emulate("h100"), plain():
+        found = [call() for call in calls]
+    assert all(one.dtype == other.dtype and torch.equal(one, other) for one, other in zip(found, expected))
+
+
+def test_two_threads_draw_no_number_twice(pool, monkeypatch):
+    """An odd count of normal numbers sets the state of the generator, which another thread must not have changed meanwhile."""
+    kept, drawn = random._kept, []
+
+    def meanwhile(state):
+        drawn.append(pool.submit(torch.rand, 2, dtype=torch.float64))
+        wait(drawn, timeout=0.2)
+        return kept(state)
+
+    monkeypatch.setattr(random, "_kept", meanwhile)
+    with emulate("h100"):
+        torch.empty(3).normal_()
+        numbers = torch.cat([one.result() for one in drawn] + [torch.rand(2, dtype=torch.float64)])
+    assert len(numbers) == len(numbers.unique()) == 6
+
+
 def test_what_is_left_in_another_thread_is_counted(pool):
     with pytest.warns(bitmma.errors.LeftAlone, match="2 products ran as they were"), emulate("mi250x") as emulation:
         pool.submit(lambda: (X[0] @ X[0], torch.linalg.inv(torch.eye(3)))).result()
@@ -119,6 +209,21 @@ def test_backward_passes(pool):
         with emulate("mi250x") as emulation:
             found = gradients(run)
         assert all(map(torch.equal, found, expected)) and len(emulation.products) > 6, "some of the forward pass runs again"
+
+
+def test_a_backward_pass_without_products(pool):
+    """Activations, norms and losses have the emulation's bits, and are counted."""
+    model = torch.nn.Sequential(torch.nn.Linear(96, 128), torch.nn.GELU(), torch.nn.LayerNorm(128), torch.nn.Linear(128, 64))
+    x, labels = torch.randn(300, 96), torch.randint(64, (300,))
+    found = []
+    for where in (lambda run: run(), lambda run: pool.submit(run).result()):
+        model.zero_grad()
+        with emulate("h100", fp32="tf32", host="strict") as emulation:
+            scores = model(x)
+            loss = F.cross_entropy(scores, labels) + scores.max()
+            where(loss.backward)
+        found.append(([one.grad for one in model.parameters()], {**emulation.account.host, "exact": None}))
+    assert all(map(torch.equal, found[0][0], found[1][0])) and found[0][1] == found[1][1]
 
 
 @pytest.mark.skipif(not hasattr(torch, "accelerator"), reason="this PyTorch's parallel_apply needs a GPU")

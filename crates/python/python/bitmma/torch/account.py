@@ -38,7 +38,7 @@ _ARITHMETIC = re.compile(r"(r?sub|add|mul|div|reciprocal|sqrt|square|addcmul|add
 _EXACT = re.compile(
     r"neg|abs|sign|sgn|signbit|copysign|where|relu6?|leaky_relu|threshold(_backward)?|hardtanh(_backward)?|clamp(_\w+)?|clip|maximum|minimum|fmax|fmin"
     r"|eq|ne|lt|le|gt|ge|equal|isclose|is\w+|logical_\w+|bitwise_\w+|floor|ceil|round|trunc|frac|fill|masked_fill|nan_to_num|positive|real|imag|conj\w*"
-    r"|view\w*|_unsafe_view|_reshape\w*|reshape|expand\w*|permute|transpose|t|squeeze|unsqueeze|select\w*|slice\w*|split\w*|unbind|chunk|narrow|as_strided\w*|diagonal\w*|unfold\w*|alias|detach|lift\w*"
+    r"|view\w*|_unsafe_view|_reshape\w*|reshape|expand\w*|permute|transpose|t|squeeze|unsqueeze|select\w*|slice\w*|(unsafe_)?split\w*|unbind|chunk|narrow|as_strided\w*|diagonal\w*|unfold\w*|alias|detach|lift\w*"
     r"|clone|copy|_to_copy|to|_copy_from\w*|_conj\w*|cat|stack|repeat\w*|tile|flip|roll|pad|constant_pad_nd|reflection_pad\w*|replication_pad\w*|tril\w*|triu\w*|tri\w+_indices"
     r"|index|index_select|index_copy|_unsafe_index|index_fill|masked_select|masked_scatter|gather|scatter|take|embedding|nonzero\w*|one_hot|pixel_\w+|channel_shuffle"
     r"|max|min|amax|amin|aminmax|argmax|argmin|sort|argsort|topk|kthvalue|median|mode|unique\w*|_unique\w*|searchsorted|bucketize|any|all|bincount|max_pool\w*|cummax|cummin|_cummax\w*|_cummin\w*"

@@ -41,7 +41,7 @@ Listener = Callable[[Product, "Way | None", "Operands | None", "torch.Tensor | N
 #: Computes an operation of the host, or says that it does not.
 HostOperation = Callable[[Any, "tuple[Any, ...]", "dict[str, Any]"], Any]
 
-#: What becomes of products in threads that have entered no emulation; the first is the default.
+#: What becomes of operations in threads that have entered no emulation; the first is the default.
 OTHER_THREADS = ("emulate", "plain")
 
 
@@ -131,8 +131,8 @@ class emulate(TorchDispatchMode):
     sum against FP64. :meth:`report` prints it all. For chips that each compute on their own values see
     :func:`bitmma.torch.compare`.
 
-    **Threads.** Products of threads that have entered no emulation (a thread pool, ``DataParallel``, a backward pass) are emulated
-    and listed, too, until the ``with`` ends. If several threads have entered emulations, each has its own, and a product in a
+    **Threads.** Operations of threads that have entered no emulation (a thread pool, ``DataParallel``, a backward pass) are emulated
+    and counted, too, until the ``with`` ends. If several threads have entered emulations, each has its own, and an operation that computes in a
     further thread raises :class:`~bitmma.Error`. ``other_threads="plain"`` leaves other threads alone. A forked process (a worker of a
     ``DataLoader``) goes on emulating and lists its products in its own copy of this object; one that is started with ``spawn``
     knows nothing of it. Subclasses of tensors (DTensor, torchao's, nested tensors) unwrap themselves first, and the products
@@ -195,7 +195,7 @@ class emulate(TorchDispatchMode):
         if other_threads not in OTHER_THREADS:
             raise OptionError(f"other_threads is {other_threads!r}; one of {', '.join(map(repr, OTHER_THREADS))}")
         self.other_threads = other_threads
-        """What becomes of products in threads that have entered no emulation."""
+        """What becomes of operations in threads that have entered no emulation."""
         policies = Policies(fp16, bf16, fp32, fp64)
         self.arithmetic: Arithmetic = resolve(target, policies)
         """What computes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Callable
 
 import torch
@@ -15,6 +15,9 @@ from .choice import dtype_name
 
 aten = torch.ops.aten
 Multiply = Any
+
+#: Namespaces of PyTorch itself; operators of all others are code that someone wrote with PyTorch's.
+OWN = ("aten", "prim", "prims", "c10d", "_c10d_functional", "symm_mem", "profiler")
 
 
 def mm(multiply: Multiply, a: torch.Tensor, b: torch.Tensor, out_dtype: torch.dtype | None = None) -> Any:
@@ -140,19 +143,23 @@ def _why_left(base: str) -> str:
     return next((why for names, why in LEFT if re.fullmatch(names, base)), "")
 
 
-def watched() -> set[str]:
-    """All overloads of all operations with products, but for those whose code is made of others."""
-    return set(filter(_is_watched, torch._C._dispatch_get_all_op_names()))
-
-
-@lru_cache(maxsize=8192)
-def _is_watched(full: str) -> bool:
+def has_products(full: str) -> bool:
+    """Whether an operation has products, by its full name."""
     space, _, rest = full.partition("::")
     base = rest.partition(".")[0]
-    if not (space == "aten" and base in _BY_NAME) and not _why_left(base.rstrip("_")):
-        return False
+    return (space == "aten" and base in _BY_NAME) or _why_left(base.rstrip("_")) != ""
+
+
+def is_leaf(full: str) -> bool:
+    """Whether the code of an operation, given its full name, is other than a sequence of operations."""
     has = torch._C._dispatch_has_kernel_for_dispatch_key
     return not has(full, "CompositeImplicitAutograd") and not has(full, "BackendSelect")
+
+
+def composite(func: Any) -> Callable[..., Any]:
+    """PyTorch's own code of an operation that is made of others. ``OpOverload.decompose`` may be another one, in Python, once some module of
+    PyTorch is imported: that of an LSTM has no dropout."""
+    return partial(func._op_dk, torch._C.DispatchKey.CompositeImplicitAutograd)
 
 
 def unwraps_itself(kind: type) -> bool:

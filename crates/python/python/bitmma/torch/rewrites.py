@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 
 from . import attention, graph, settings
 from .lock import LOCK
-from .operations import OF_NESTED, OPENED, is_traced, name, why_left
+from .operations import OF_NESTED, OPENED, OWN, composite, is_traced, name, why_left
 from .whole import WHOLE
 
 if TYPE_CHECKING:
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 aten = torch.ops.aten
 _SDPA = torch.nn.functional.scaled_dot_product_attention
 _Key: Any = torch._C.DispatchKey
-
-#: Namespaces of PyTorch itself; operators of all others are code that someone wrote with PyTorch's.
-OWN = ("aten", "prim", "prims", "c10d", "_c10d_functional", "symm_mem", "profiler")
 
 
 def _code_of(func: Any, args: tuple[Any, ...]) -> Any:
@@ -56,9 +53,9 @@ def opened(emulation: emulate, func: Any, args: tuple[Any, ...], kwargs: dict[st
     if key is not None:
         whole = WHOLE.get(func.overloadpacket)
         with emulation.again(), torch._C.DisableTorchFunction():
-            if key != _Key.CompositeImplicitAutograd:
+            if whole is None or key != _Key.CompositeImplicitAutograd:
                 return func._op_dk(key, *args, **kwargs)
-            return func.decompose(*args, **kwargs) if whole is None else whole(emulation, func.decompose, args, kwargs)
+            return whole(emulation, composite(func), args, kwargs)
     if isinstance(func, HigherOrderOperator):
         return _higher_order(emulation, func, args, kwargs)
     if getattr(func, "namespace", "aten") not in OWN:

@@ -1,9 +1,9 @@
-"""Emulations that are on, and the products of threads that have entered none.
+"""Emulations that are on, and the operations of threads that have entered none.
 
-PyTorch's modes belong to one thread. While an emulation is on, calls of modules and operations with products look whether their thread
-is inside of an emulation; if not, they enter it for as long as they run. Operations do so by a kernel under a dispatch key
+PyTorch's modes belong to one thread. While an emulation is on, calls of modules, backward passes and all operations that compute look
+whether their thread is inside of an emulation; if not, they enter it for as long as they run. Operations do so by a kernel under a dispatch key
 that they pass in every thread: BackendSelect, below autograd, modes and subclasses of tensors, above the kernels of devices.
-Composite operations that an emulation computes whole have theirs above autograd.
+Composite operations that an emulation computes whole have theirs above autograd, too.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Callable
 
 import torch
@@ -21,6 +22,7 @@ from ..errors import Error
 from . import operations
 from .apart import apart, is_apart
 from .lock import LOCK
+from .portable.host import is_as_it_is
 from .whole import WHOLE
 
 if TYPE_CHECKING:
@@ -37,7 +39,8 @@ def owned(emulation: emulate) -> Iterator[None]:
     with LOCK:
         if not _owners:
             _KERNELS.on()
-            _Module.__call__ = _call  # type: ignore[method-assign]
+            for calls in _CALLS:
+                calls.on()
         _owners[thread] = (*_owners.get(thread, ()), emulation)
     try:
         yield
@@ -48,8 +51,8 @@ def owned(emulation: emulate) -> Iterator[None]:
                 del _owners[thread]
             if not _owners:
                 _KERNELS.off()
-                if _Module.__call__ is _call:
-                    _Module.__call__ = _PLAIN_CALL  # type: ignore[method-assign]
+                for calls in _CALLS:
+                    calls.off()
 
 
 def is_on(emulation: emulate) -> bool:
@@ -98,34 +101,77 @@ def _taking_part(emulations: tuple[emulate, ...]) -> Iterator[None]:
         yield
 
 
-# -- calls of modules -------------------------------------------------------------------------------------------
-
-_Module = torch.nn.Module
-_PLAIN_CALL: Any = _Module.__call__
+# -- calls of modules, and backward passes ----------------------------------------------------------------------
 
 
-def _call(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
-    if _inside() is None:
-        emulations = _others()
-        if emulations:
+class _Calls:
+    """A function of PyTorch that is called from Python: a thread outside of any emulation enters that of the others for it."""
+
+    def __init__(self, owner: Any, name: str) -> None:
+        self._owner, self._name = owner, name
+        plain = self._plain = getattr(owner, name)
+
+        @wraps(plain)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            emulations = _others() if _inside() is None else ()
+            if not emulations:
+                return plain(*args, **kwargs)
             with _taking_part(emulations):
-                return _PLAIN_CALL(self, *args, **kwargs)
-    return _PLAIN_CALL(self, *args, **kwargs)
+                return plain(*args, **kwargs)
+
+        self._call = call
+
+    def on(self) -> None:
+        setattr(self._owner, self._name, self._call)
+
+    def off(self) -> None:
+        if getattr(self._owner, self._name) is self._call:
+            setattr(self._owner, self._name, self._plain)
+
+
+#: PyTorch's code of a backward pass takes other operations where a mode is on, so that its operations must not enter it one by one.
+_CALLS = (_Calls(torch.nn.Module, "__call__"), _Calls(torch.autograd, "_engine_run_backward"), _Calls(torch.autograd.graph, "_engine_run_backward"))
 
 
 # -- operations -------------------------------------------------------------------------------------------------
 
 _KEY: Any = torch._C.DispatchKey.BackendSelect
 _BELOW = torch._C._dispatch_keyset_full_after(_KEY)
-#: The keys of autograd, at which composite operations are still whole; in inference mode they come to the mode itself.
-AUTOGRAD = ("AutogradCPU", "AutogradCUDA")
+#: The keys at which composite operations are still whole: those of autograd, and in inference mode, which passes these by, the one above.
+WHOLE_AT = ("AutogradCPU", "AutogradCUDA", "BackendSelect")
+
+
+class _Here(threading.local):
+    keys: Any = None
+    """Those of an operation that is on its way to its own kernel for the second time."""
+
+
+_here = _Here()
+_NUMBERS = (int, float, complex, bool)
 
 
 def _kernel(operator: Any) -> Callable[..., Any]:
-    """An operation with products: in a thread outside of any emulation it enters that of the others; what comes here past an
-    emulation is counted."""
+    """An operation that computes: in a thread outside of any emulation it enters that of the others; a product that comes here past
+    an emulation is counted. Otherwise the kernel of the device runs.
+
+    A number that PyTorch has made a tensor, as in ``x + 1``, comes here as a number again. Operations to which PyTorch lets one give a number
+    instead of a tensor are called once more for it: the kernel to which this comes runs while PyTorch takes numbers.
+    """
+    has_products = operations.has_products(operator.name())
+    takes_numbers = torch._C._should_allow_numbers_as_tensors(operator.overloadpacket.__name__)
+    places = [place for place, one in enumerate(operator._schema.arguments) if str(one.type) == "Tensor" and not one.kwarg_only]
+    device = operator._handle.redispatch_boxed
 
     def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
+        if _here.keys is not None:
+            keys, _here.keys = _here.keys, None
+            return device(keys & _BELOW, *args, **kwargs)
+        numbers = False
+        for place in places:
+            if type(args[place]) in _NUMBERS:
+                numbers = True
+        if numbers and not takes_numbers:
+            numbers, args = False, _with_tensors(args, places)
         if not is_apart() and not operations.is_traced(args):
             inside = _inside()
             emulations = _others() if inside is None else ()
@@ -133,37 +179,55 @@ def _kernel(operator: Any) -> Callable[..., Any]:
                 with _taking_part(emulations):
                     return operator(*args, **kwargs)
             passed = inside or _own()
-            if passed is not None:  # or the product would have come to it first
+            if passed is not None and has_products:  # or it would have come to the emulation first
                 passed.left.count(f"{operations.name(operator, args)}: called where PyTorch's dispatch modes are turned off")
                 with apart():  # what it is made of is not counted again
-                    return operator.redispatch(keys & _BELOW, *args, **kwargs)
-        return operator.redispatch(keys & _BELOW, *args, **kwargs)
+                    return kernel(keys, *args, **kwargs)
+        if not numbers:
+            return device(keys & _BELOW, *args, **kwargs)
+        _here.keys = keys
+        try:
+            return operator._op_dk(_KEY, *args, **kwargs)
+        finally:
+            _here.keys = None
 
     return kernel
+
+
+def _with_tensors(args: tuple[Any, ...], places: list[int]) -> tuple[Any, ...]:
+    """The arguments with tensors for numbers, of the dtype in which PyTorch computes."""
+    with apart():
+        dtype = torch.result_type(args[places[0]], args[places[-1]])
+        return tuple(torch.tensor(one, dtype=dtype) if place in places and type(one) in _NUMBERS else one for place, one in enumerate(args))
 
 
 def _whole(operator: Any) -> Callable[..., Any]:
     """A composite operation that an emulation computes whole (:data:`~bitmma.torch.whole.WHOLE`), wherever it is called: in
     modules, in a backward pass, from C++."""
-    computed = WHOLE[operator.overloadpacket]
+    computed, composite = WHOLE[operator.overloadpacket], operations.composite(operator)
 
     def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
         if operations.is_traced(args):
             return operator.decompose(*args, **kwargs)
         inside = _inside()
         if inside is not None:
-            return computed(inside, operator.decompose, args, kwargs)
+            return computed(inside, composite, args, kwargs)
         emulations = _others()
         if not emulations:
-            return operator.decompose(*args, **kwargs)
+            return composite(*args, **kwargs)
         with _taking_part(emulations):
             return operator(*args, **kwargs)
 
     return kernel
 
 
+def _computes(operator: Any) -> bool:
+    """Whether an emulation does something about an operation without products."""
+    return not is_as_it_is(operator) and (operator.namespace == "aten" or operator.namespace not in operations.OWN)
+
+
 class _Kernels:
-    """The kernels of all operations with products. They are never removed, as another thread may be about to run one, but
+    """The kernels of all operations that compute. They are never removed, as another thread may be about to run one, but
     covered while no emulation is on."""
 
     def __init__(self) -> None:
@@ -177,7 +241,7 @@ class _Kernels:
         for cover in self._covers:
             cover._destroy()
         self._covers.clear()
-        for name in operations.watched() - self._names:
+        for name in set(torch._C._dispatch_get_all_op_names()) - self._names:
             self._names.add(name)
             space, _, rest = name.partition("::")
             packet, _, overload = rest.partition(".")
@@ -185,13 +249,11 @@ class _Kernels:
                 operator = getattr(getattr(getattr(torch.ops, space), packet), overload or "default")
             except (AttributeError, RuntimeError):  # one that Python cannot call
                 continue
-            self._add(space, rest, "BackendSelect", _kernel(operator))
-        for packet in WHOLE:
-            for operator in (getattr(packet, overload) for overload in packet.overloads()):
-                if operator.name() not in self._names:
-                    self._names.add(operator.name())
-                    for key in AUTOGRAD:
-                        self._add(operator.namespace, operator.name().rpartition("::")[2], key, _whole(operator))
+            if operator.overloadpacket in WHOLE:
+                for key in WHOLE_AT:
+                    self._add(space, rest, key, _whole(operator))
+            elif operations.is_leaf(name) and (operations.has_products(name) or _computes(operator)):
+                self._add(space, rest, "BackendSelect", _kernel(operator))
 
     def _add(self, space: str, rest: str, key: str, kernel: Callable[..., Any]) -> None:
         if space not in self._libraries:

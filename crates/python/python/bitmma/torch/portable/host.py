@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ...errors import HostDependent, OptionError
 from ..account import Account, _floating, base_name, kind_of
 from ..lock import LOCK
-from ..operations import is_dense
+from ..operations import composite, is_dense
 from . import norms, optimizers, other, pooling, products, random, sums  # noqa: F401  they fill the table
 from .alike import is_move, is_single
 from .elementwise import TABLE
@@ -23,6 +23,17 @@ __all__ = ["HOSTS", "Portable"]
 HOSTS = ("portable", "strict", "torch")
 
 Plan = Callable[[Any, "tuple[Any, ...]", "dict[str, Any]"], Any]
+
+
+def is_as_it_is(func: Any) -> bool:
+    """Whether an operation only moves, compares or describes: PyTorch computes it, alike on every machine."""
+    if not isinstance(func, torch._ops.OpOverload):
+        return True
+    if func.namespace != "aten":
+        return kind_of(func) == "exact" or func.namespace in ("profiler", "prim")
+    packet, name = func.overloadpacket.__name__, base_name(func)
+    described = packet in TABLE or name in TABLE or name.startswith("_foreach_") or name in other.DECOMPOSED
+    return not described and is_move(func, name) and not is_single(name, (), {}) and kind_of(func) != "random"
 
 
 class Portable:
@@ -39,16 +50,17 @@ class Portable:
         """The result of an operation."""
         plan = self._plans.get(func)
         if plan is None:
-            plan = self._plans[func] = self._plan(func)
+            plan = self._plan(func)
+            plan = self._plans[func] = _one_at_a_time(plan) if kind_of(func) == "random" else plan
         return plan(func, args, kwargs)
 
     def _plan(self, func: Any) -> Plan:
         """How an operation is computed, as far as its name tells."""
-        name = base_name(func)
-        if self._host == "torch" or not isinstance(func, torch._ops.OpOverload):
+        if self._host == "torch" or is_as_it_is(func):
             return _as_it_is
+        name = base_name(func)
         if func.namespace != "aten":
-            return _as_it_is if kind_of(func) == "exact" or func.namespace in ("profiler", "prim") else self._left
+            return self._left
         packet = func.overloadpacket.__name__
         if packet in TABLE or name in TABLE:
             return _Own(self, func, packet if packet in TABLE else name)
@@ -56,7 +68,11 @@ class Portable:
             return self._each
         if name in other.DECOMPOSED:
             return self._decomposed
-        return _as_it_is if is_move(func, name) and not is_single(name, (), {}) else self._single if is_single(name, (), {}) else self._left
+        if name in ("copy", "_to_copy", "to"):
+            return self._converted
+        if is_move(func, name) and not is_single(name, (), {}):
+            return _as_it_is
+        return self._single if is_single(name, (), {}) else self._left
 
     def _single(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """One operation of IEEE 754 for each element."""
@@ -69,6 +85,12 @@ class Portable:
                     self._clean(func, one)
             return found
         return self._clean(func, found) if isinstance(found, torch.Tensor) else found
+
+    def _converted(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A conversion; one to the dtype that it comes from is a move."""
+        found = func(*args, **kwargs)
+        source = [one for one in args if isinstance(one, torch.Tensor)][-1]
+        return found if source.dtype == found.dtype else self._clean(func, found)
 
     def _clean(self, func: Any, found: torch.Tensor) -> torch.Tensor:
         if found.dtype in CODE and found.device.type == "cpu" and found.layout is torch.strided and not found.is_nested:
@@ -182,6 +204,16 @@ def _into(place: torch.Tensor, found: torch.Tensor) -> torch.Tensor:
     return place.copy_(found)
 
 
+def _one_at_a_time(plan: Plan) -> Plan:
+    """In one thread at a time: some draws set the state of the generator, which would take back those of another thread."""
+
+    def alone(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        with LOCK:
+            return plan(func, args, kwargs)
+
+    return alone
+
+
 def _as_it_is(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return func(*args, **kwargs)
 
@@ -197,5 +229,5 @@ class _Inside(TorchDispatchMode):
         kwargs = kwargs or {}
         if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"):
             with self:
-                return func.decompose(*args, **kwargs)
+                return composite(func)(*args, **kwargs)
         return self._portable(func, args, kwargs)

@@ -66,9 +66,13 @@ def each(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return None if base.endswith("_") else results
 
 
+def _put(found: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
+    return found if out is None else out.resize_(found.shape).copy_(found)
+
+
 @operation("arange")
-def _arange(*bounds: Any, **options: Any) -> Any:
-    dtype = options.get("dtype")
+def _arange(*bounds: Any, out: torch.Tensor | None = None, **options: Any) -> Any:
+    dtype = options.get("dtype") if out is None else out.dtype
     if dtype is None:
         dtype = torch.get_default_dtype() if any(isinstance(one, float) for one in bounds) else torch.int64
     if dtype not in CODE:
@@ -77,22 +81,22 @@ def _arange(*bounds: Any, **options: Any) -> Any:
     options = {name: one for name, one in options.items() if name != "dtype"}
     # PyTorch says how many there are
     count = aten.arange.start_step(start, end, step, dtype=dtype, **options).numel()
-    return rounded(torch.arange(count).double() * step + start, dtype)
+    return _put(rounded(torch.arange(count).double() * step + start, dtype), out)
 
 
 @operation("linspace")
-def _linspace(start: Any, end: Any, steps: int, **options: Any) -> Any:
-    dtype = options.get("dtype") or torch.get_default_dtype()
+def _linspace(start: Any, end: Any, steps: int, *, out: torch.Tensor | None = None, **options: Any) -> Any:
+    dtype = (options.get("dtype") or torch.get_default_dtype()) if out is None else out.dtype
     if dtype not in CODE:
         return NotImplemented
     if steps < 0 or any(isinstance(one, complex) for one in (start, end)):
         return NotImplemented
     start, end = float(start), float(end)
     if steps == 1:
-        return torch.full((1,), start, dtype=dtype)
+        return _put(torch.full((1,), start, dtype=dtype), out)
     step = (end - start) / max(steps - 1, 1)
     places = torch.arange(steps).double()
-    return rounded(torch.where(places < steps // 2, places * step + start, (places - (steps - 1)) * step + end), dtype)
+    return _put(rounded(torch.where(places < steps // 2, places * step + start, (places - (steps - 1)) * step + end), dtype), out)
 
 
 @operation("histc")

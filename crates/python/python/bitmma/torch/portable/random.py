@@ -3,6 +3,7 @@
 PyTorch's generator is a Mersenne Twister, whose 24 or 53 bits are a uniform number in [0, 1): these come from PyTorch (``rand``). What
 becomes of them is PyTorch's formula too (ATen's ``DistributionTemplates.h`` and ``DistributionsHelper.h`` of 2.15), with the functions
 of this package where PyTorch calls those of the machine. Each formula takes as many numbers from the generator as PyTorch does.
+One thread at a time draws (:mod:`.host`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import Any
 import torch
 
 from ..._lazy import numpy as np
-from ..lock import LOCK
 from .elementwise import operation
 from .native import CODE, apply, canonical, known
 
@@ -56,17 +56,16 @@ def _pairs(radius: torch.Tensor, angle: torch.Tensor) -> torch.Tensor:
 def _one_by_one(count: int, generator: Any) -> torch.Tensor:
     """Normal numbers in FP64. They come in pairs: the generator keeps the second of the last pair for the next call."""
     generator = torch.default_generator if generator is None else generator
-    with LOCK:
-        kept, has_kept = _kept(generator.get_state())
-        before = kept.clone() if has_kept and count else kept[:0]
-        uniform = _uniform(2 * max(-(-(count - len(before)) // 2), 0), generator).reshape(-1, 2)
-        drawn = torch.cat([before, _pairs((apply("log1p", -uniform[:, 1]) * -2).sqrt(), uniform[:, 0] * (2 * math.pi)).reshape(-1)])
-        if len(before) or len(drawn) > count:
-            state = generator.get_state()
-            kept, has_kept = _kept(state)
-            has_kept.fill_(len(drawn) > count)
-            kept[: len(drawn) - count] = drawn[count:]
-            generator.set_state(state)
+    kept, has_kept = _kept(generator.get_state())
+    before = kept.clone() if has_kept and count else kept[:0]
+    uniform = _uniform(2 * max(-(-(count - len(before)) // 2), 0), generator).reshape(-1, 2)
+    drawn = torch.cat([before, _pairs((apply("log1p", -uniform[:, 1]) * -2).sqrt(), uniform[:, 0] * (2 * math.pi)).reshape(-1)])
+    if len(before) or len(drawn) > count:
+        state = generator.get_state()
+        kept, has_kept = _kept(state)
+        has_kept.fill_(len(drawn) > count)
+        kept[: len(drawn) - count] = drawn[count:]
+        generator.set_state(state)
     return drawn[:count]
 
 
@@ -114,7 +113,7 @@ def _normal(mean: Any, std: Any = 1, size: Any = None, *, generator: Any = None,
         return NotImplemented
     if size is None and tensors:
         size = torch.broadcast_shapes(*(one.shape for one in tensors))
-        options = {"dtype": tensors[0].dtype}
+        options = {"dtype": tensors[0].dtype}  # whatever the other one has
     place = _new(size, out, options)
     if place is None:
         return NotImplemented
@@ -122,7 +121,7 @@ def _normal(mean: Any, std: Any = 1, size: Any = None, *, generator: Any = None,
         return _written(_normals(place, mean, std, generator), out)
     if not isinstance(std, torch.Tensor):
         return _written(_normals(place, 0, std, generator) + mean, out)
-    return _written(_normals(place, 0, 1, generator) * std + mean, out)
+    return _written((_normals(place, 0, 1, generator) * std + mean).to(place.dtype), out)
 
 
 def _new(size: Any, out: Any, options: dict[str, Any]) -> torch.Tensor | None:
@@ -241,6 +240,7 @@ def _multinomial(chances: Any, count: int, replacement: bool = False, *, generat
         return shares.argmax(-1, keepdim=True) if count == 1 else shares.sort(dim=-1, stable=True, descending=True).indices[..., :count].contiguous()
     sums = torch.from_numpy(np.add.accumulate(chances.to(_computed_in(chances.dtype)).reshape(-1, chances.shape[-1]).numpy(), axis=-1))
     reached = (sums / sums[:, -1:]).double()
+    reached[reached.isnan()] = 1  # the sum is infinite
     reached[:, -1] = 1
     found = torch.searchsorted(reached, _uniform(len(sums) * count, generator).reshape(-1, count))
     return found.reshape(*chances.shape[:-1], count)
