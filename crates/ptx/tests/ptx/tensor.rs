@@ -27,6 +27,7 @@ fn words(body: &str) -> Result<Vec<u32>, String> {
         kernel: &kernel,
         grid: [1; 3],
         block: None,
+        cluster: None,
         shared: None,
         allow_doubtful: false,
         limits: Limits { threads: 1, turns: 1000 },
