@@ -17,6 +17,7 @@ fn run(functions: &str, body: &str, blocks: u32) -> Result<(Vec<u32>, String), S
         kernel: &kernel,
         grid: [blocks, 1, 1],
         block: Some([32, 1, 1]),
+        cluster: None,
         shared: None,
         allow_doubtful: false,
         limits: Limits::default(),
