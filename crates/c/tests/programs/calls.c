@@ -1,24 +1,8 @@
 /* Every function: a right answer, and each error that it has. Prints how many checks passed; exit code 1 if one failed. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "bitmma.h"
-
-static int passed, failed;
-
-static void report(int right, int line, const char *what) {
-    if (right) {
-        passed++;
-        return;
-    }
-    failed++;
-    printf("line %d: %s (%s)\n", line, what, bitmma_last_error());
-}
-#define CHECK(condition) report(condition, __LINE__, #condition)
-/* An error with this status, and a text with these words. */
-#define FAILS(call, expected, words) report((call) == (expected) && strstr(bitmma_last_error(), words), __LINE__, #call)
+#include "checks.h"
 
 static const char *TOML =
     "model = \"T-FDPA\"\nA = \"f16\"\nB = \"f16\"\nC = \"f32\"\nD = \"f32\"\nL_max = 4\nF = 24\nrho = \"RZ-FP32\"\nterm_rounding = \"RZ\"\ne_zero = -133\n";
