@@ -14,6 +14,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// An argument that is a null pointer.
+#define BITMMA_NULL_POINTER 0
+
+// An argument that is a pointer into a buffer: `buffer` and `offset`.
+#define BITMMA_POINTER 1
+
+// An argument that is a whole number: `integer`.
+#define BITMMA_INTEGER 2
+
+// An argument that is a number, rounded to the type of its parameter: `number`.
+#define BITMMA_FLOAT 3
+
+// An argument that is a tensor map: `map`.
+#define BITMMA_TENSOR_MAP 4
+
 // What a call returns. After everything but `BITMMA_OK` outputs are as they were, and `bitmma_last_error` says what is
 // wrong, with the numbers.
 typedef enum bitmma_status {
@@ -21,13 +36,13 @@ typedef enum bitmma_status {
   BITMMA_OK = 0,
   // A pointer is NULL that must not be.
   BITMMA_NULL = 1,
-  // An unknown name: of an architecture, instruction, revision, format, rounding or overflow rule.
+  // An unknown name: of an architecture, instruction, revision, format, rounding, overflow rule, entry or compiler.
   BITMMA_UNKNOWN = 2,
   // The instruction is known, how it computes is not.
   BITMMA_NO_MODEL = 3,
   // A model does not read, or does not take this K.
   BITMMA_MODEL = 4,
-  // A shape, leading dimension, stride or number of codes is wrong.
+  // A shape, leading dimension, stride, number of codes or place in a buffer is wrong.
   BITMMA_SIZE = 5,
   // A code has bits that its format does not have, or is NaN where the format of the result has none.
   BITMMA_CODE = 6,
@@ -35,13 +50,24 @@ typedef enum bitmma_status {
   BITMMA_SCALE = 7,
   // An option is out of its range.
   BITMMA_OPTION = 8,
-  // A matrix of this size cannot be held in memory.
+  // A matrix or buffer of this size cannot be held in memory.
   BITMMA_MEMORY = 9,
   // The buffer for a text is too small; nothing was written but the length.
   BITMMA_BUFFER = 10,
   // A bug of this library.
   BITMMA_INTERNAL = 11,
+  // A PTX text does not read or has an instruction that is not supported, or ptxas was to be asked and gives nothing.
+  BITMMA_PTX = 12,
+  // A kernel has instructions whose results on a GPU are not known.
+  BITMMA_DOUBTFUL = 13,
+  // A launch does not fit its kernel: arguments, grid, block, shared memory or a tensor map.
+  BITMMA_LAUNCH = 14,
+  // A kernel did something wrong while it ran.
+  BITMMA_KERNEL = 15,
 } bitmma_status;
+
+// An entry of a PTX text, ready to run. It does not change: any number of threads may launch it at once.
+typedef struct bitmma_kernel bitmma_kernel;
 
 // An operand B prepared for a unit, which may be closed before it.
 typedef struct bitmma_prepared bitmma_prepared;
@@ -159,6 +185,96 @@ typedef struct bitmma_gemm_options {
   // The code of `output` that NaN becomes; NULL: its own NaN, and where it has none (FP6, FP4) NaN is refused.
   const uint64_t *nan;
 } bitmma_gemm_options;
+
+// What is known of a kernel before it runs. The kernel owns the texts.
+typedef struct bitmma_kernel_signature {
+  // The entry.
+  const char *name;
+  // The architecture that it runs as, as in "sm_90a".
+  const char *target;
+  // How it is known what ptxas fuses and folds: "predicted", "asked (ptxas 13.0.88)", "off" or "text".
+  const char *fusion;
+  // The block that `.reqntid` requires; zeros: none.
+  uint32_t block[3];
+  // How many parameters it has: `bitmma_describe_parameter` describes each.
+  size_t parameters;
+} bitmma_kernel_signature;
+
+// A parameter of a kernel. The kernel owns the texts.
+typedef struct bitmma_parameter {
+  // Its name in the text.
+  const char *name;
+  // Its type as in "u32", or "pointer" where the text says that it is one (`.ptr`); a tensor map has type "b8".
+  const char *kind;
+} bitmma_parameter;
+
+// A tensor in a buffer and the boxes of it that a kernel copies, as `bitmma_tensor_map_tiled` writes it.
+typedef struct bitmma_tensor_map {
+  // The number of its buffer in the launch.
+  size_t buffer;
+  // Where the tensor begins in it, in bytes.
+  uint64_t offset;
+  // Bytes between neighbours along each dimension but the first.
+  uint64_t strides[4];
+  // Elements along each dimension.
+  uint32_t dimensions[5];
+  // Elements of a box.
+  uint32_t lengths[5];
+  // Of how many elements each is copied.
+  uint32_t steps[5];
+  // The type of the elements, by its number in `tensormap.replace`.
+  uint8_t kind;
+  // Dimensions.
+  uint8_t rank;
+  // How chunks of 16 bytes are exchanged.
+  uint8_t swizzle;
+  // 1 where elements outside of the tensor are NaN, 0 where they are zero.
+  uint8_t fills_nan;
+} bitmma_tensor_map;
+
+// How a kernel is launched.
+typedef struct bitmma_launch_options {
+  // Blocks: x, y, z.
+  uint32_t grid[3];
+  // Threads of a block: x, y, z; zeros: what the entry requires.
+  uint32_t block[3];
+  // Bytes of dynamic shared memory; NULL: as many as the architecture has.
+  const uint64_t *shared;
+  // Turns of the loops of a warp after which the launch is an error; 0: 10,000,000.
+  uint64_t loop_limit;
+  // Threads of this machine; 0: one for each core.
+  size_t threads;
+  // Not 0: kernels run although results of theirs on a GPU are not known, or depend on the order of blocks.
+  uint32_t allow_doubtful;
+  // Receives what the kernel printed and a zero, cut to `capacity` bytes; NULL with a `capacity` of 0: it is dropped.
+  char *printed;
+  // Bytes that `printed` has room for.
+  size_t capacity;
+} bitmma_launch_options;
+
+// An argument of a launch. All zero is a null pointer.
+typedef struct bitmma_argument {
+  // BITMMA_POINTER, BITMMA_INTEGER, …; it says which of the other fields are read.
+  uint32_t kind;
+  // The number of the buffer among those of the launch.
+  size_t buffer;
+  // Bytes from the start of the buffer, at most its length.
+  uint64_t offset;
+  // The value of an integer; of an unsigned one of 64 bits its bits.
+  int64_t integer;
+  // The value of a float.
+  double number;
+  // The tensor map.
+  const struct bitmma_tensor_map *map;
+} bitmma_argument;
+
+// Memory that a kernel reads and writes. Buffers must not overlap. Only those that the kernel writes to are written.
+typedef struct bitmma_buffer {
+  // The first byte.
+  void *bytes;
+  // How many there are.
+  size_t count;
+} bitmma_buffer;
 
 #ifdef __cplusplus
 extern "C" {
@@ -283,6 +399,62 @@ enum bitmma_status bitmma_function(const char *architecture,
                                    const void *x,
                                    void *y,
                                    size_t count);
+
+// Opens a kernel, as it is compiled.
+//
+// `ptx`: the text. `entry`: the name of an entry; NULL: the only one. `target`: an architecture such as "sm_90a"; NULL: that
+// of the text. `compiler`: how it is found out what ptxas makes of the text, where that changes bits: NULL or "predict", by
+// a rule; "ask", by running ptxas and nvdisasm, which must be found (docs/kernels.md); "off", by the rule of
+// `--fmad=false`; "text", the text as it is written. `kernel` receives the kernel, which `bitmma_close_kernel` ends.
+enum bitmma_status bitmma_open_kernel(const char *ptx,
+                                      const char *entry,
+                                      const char *target,
+                                      const char *compiler,
+                                      struct bitmma_kernel **kernel);
+
+// Ends a kernel, which no call may be using. NULL is ignored.
+void bitmma_close_kernel(struct bitmma_kernel *kernel);
+
+// What is known of a kernel.
+enum bitmma_status bitmma_describe_kernel(const struct bitmma_kernel *kernel,
+                                          struct bitmma_kernel_signature *signature);
+
+// A parameter of a kernel, counted from 0.
+enum bitmma_status bitmma_describe_parameter(const struct bitmma_kernel *kernel,
+                                             size_t index,
+                                             struct bitmma_parameter *parameter);
+
+// A tensor map with the parameters of cuTensorMapEncodeTiled, in their order; the numbers are those of its enumerations.
+//
+// `data_type` (CUtensorMapDataType): 0 to 5 for u8, u16, u32, s32, u64, s64; 6 to 9 for f16, f32, f64, bf16. `rank`: 1 to 5.
+// `buffer` and `offset` are the global address: a buffer of the launch by its number, and bytes from its start.
+// `global_dim`, `box_dim` and `element_strides` have `rank` numbers, `global_strides` one less, in bytes; the first dimension
+// is the one that lies together. `interleave`: 0. `swizzle`: 0, or 1 to 3 for 32, 64 and 128 bytes. `l2_promotion`: 0 to 3,
+// which changes no bits. `oob_fill`: 0 for zeros, 1 for NaN. `bitmma_launch` checks alignments and sizes.
+enum bitmma_status bitmma_tensor_map_tiled(struct bitmma_tensor_map *map,
+                                           uint32_t data_type,
+                                           uint32_t rank,
+                                           size_t buffer,
+                                           uint64_t offset,
+                                           const uint64_t *global_dim,
+                                           const uint64_t *global_strides,
+                                           const uint32_t *box_dim,
+                                           const uint32_t *element_strides,
+                                           uint32_t interleave,
+                                           uint32_t swizzle,
+                                           uint32_t l2_promotion,
+                                           uint32_t oob_fill);
+
+// Runs a kernel on buffers, and writes to them what it leaves; after an error they are as they were.
+//
+// `arguments` has one for each parameter of the kernel. Pointers and tensor maps name one of `buffers` by its number, counted
+// from 0. A launch starts threads of its own, which end before it returns; it holds two copies of the buffers or more.
+enum bitmma_status bitmma_launch(const struct bitmma_kernel *kernel,
+                                 const struct bitmma_launch_options *options,
+                                 const struct bitmma_argument *arguments,
+                                 size_t argument_count,
+                                 const struct bitmma_buffer *buffers,
+                                 size_t buffer_count);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -17,13 +17,13 @@ pub enum bitmma_status {
     BITMMA_OK = 0,
     /// A pointer is NULL that must not be.
     BITMMA_NULL = 1,
-    /// An unknown name: of an architecture, instruction, revision, format, rounding or overflow rule.
+    /// An unknown name: of an architecture, instruction, revision, format, rounding, overflow rule, entry or compiler.
     BITMMA_UNKNOWN = 2,
     /// The instruction is known, how it computes is not.
     BITMMA_NO_MODEL = 3,
     /// A model does not read, or does not take this K.
     BITMMA_MODEL = 4,
-    /// A shape, leading dimension, stride or number of codes is wrong.
+    /// A shape, leading dimension, stride, number of codes or place in a buffer is wrong.
     BITMMA_SIZE = 5,
     /// A code has bits that its format does not have, or is NaN where the format of the result has none.
     BITMMA_CODE = 6,
@@ -31,12 +31,20 @@ pub enum bitmma_status {
     BITMMA_SCALE = 7,
     /// An option is out of its range.
     BITMMA_OPTION = 8,
-    /// A matrix of this size cannot be held in memory.
+    /// A matrix or buffer of this size cannot be held in memory.
     BITMMA_MEMORY = 9,
     /// The buffer for a text is too small; nothing was written but the length.
     BITMMA_BUFFER = 10,
     /// A bug of this library.
     BITMMA_INTERNAL = 11,
+    /// A PTX text does not read or has an instruction that is not supported, or ptxas was to be asked and gives nothing.
+    BITMMA_PTX = 12,
+    /// A kernel has instructions whose results on a GPU are not known.
+    BITMMA_DOUBTFUL = 13,
+    /// A launch does not fit its kernel: arguments, grid, block, shared memory or a tensor map.
+    BITMMA_LAUNCH = 14,
+    /// A kernel did something wrong while it ran.
+    BITMMA_KERNEL = 15,
 }
 
 /// An error on its way to the caller.

@@ -32,8 +32,20 @@ fn made() -> String {
     };
     config.function.sort_by = Some(SortKey::None);
     let mut builder = Builder::new().with_config(config);
-    for file in ["status", "buffer", "unit", "multiply", "gemm", "prepared", "explain", "convert", "function"]
-    {
+    for file in [
+        "status",
+        "buffer",
+        "unit",
+        "multiply",
+        "gemm",
+        "prepared",
+        "explain",
+        "convert",
+        "function",
+        "kernel",
+        "tensor_map",
+        "launch",
+    ] {
         builder = builder.with_src(folder.join("src").join(file).with_extension("rs"));
     }
     let mut text = Vec::new();

@@ -32,5 +32,5 @@ fn programs_print_what_the_page_says() {
         assert_eq!(out(&run(&mut Command::new(program))), expected);
         programs += 1;
     }
-    assert_eq!(programs, 2);
+    assert_eq!(programs, 3);
 }

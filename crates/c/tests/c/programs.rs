@@ -51,7 +51,7 @@ fn a_wrong_recording_is_found() {
 #[test]
 fn every_function_answers_and_refuses() {
     let folder = folder();
-    for name in ["calls.c", "wrapper.cpp"] {
+    for name in ["calls.c", "kernels.c", "wrapper.cpp"] {
         let Some(program) = compile(folder.path(), name, &[]) else { return };
         let output = run(&mut Command::new(&program));
         assert!(out(&output).contains(", 0 failed"), "{}", out(&output));
@@ -73,10 +73,17 @@ fn a_forked_process_computes() {
 fn sanitizers_find_nothing() {
     let folder = folder();
     let flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"];
-    for name in ["calls.c", "replay.c"] {
+    for name in ["calls.c", "kernels.c", "replay.c"] {
         let Some(program) = compile(folder.path(), name, &flags) else { return };
         match name {
             "replay.c" => _ = replay(&program, &slice(all())),
+            "kernels.c" => {
+                // each thread of a launch leaves the pool behind that Rayon made for it alone
+                let known = folder.path().join("known");
+                std::fs::write(&known, "leak:rayon_core::registry::Registry::new\n").expect("written");
+                let options = format!("suppressions={}:print_suppressions=0", known.display());
+                run(Command::new(&program).env("LSAN_OPTIONS", options));
+            }
             _ => _ = run(&mut Command::new(&program)),
         }
     }
@@ -88,13 +95,13 @@ fn valgrind_finds_nothing() {
         return;
     }
     let folder = folder();
-    for name in ["calls.c", "replay.c"] {
+    for name in ["calls.c", "kernels.c", "replay.c"] {
         let Some(program) = compile(folder.path(), name, &[]) else { return };
         let mut command = Command::new("valgrind");
         command.args([
             "--quiet",
             "--error-exitcode=9",
-            "--leak-check=full",
+            if name == "kernels.c" { "--leak-check=no" } else { "--leak-check=full" }, // the sanitizer looks for its leaks
             "--errors-for-leak-kinds=definite",
         ]);
         command.arg(&program);

@@ -69,6 +69,21 @@ int main() {
     for (int count : right) CHECK(count == 50);
     bitmma::unit moved = std::move(unit);
     CHECK(moved.get() != nullptr && unit.get() == nullptr);
+    // kernels, by the functions of bitmma.h
+    bitmma_kernel *kernel = nullptr;
+    bitmma::check(bitmma_open_kernel(
+        ".version 8.0\n.target sm_80\n.visible .entry one(.param .u64 p)\n.reqntid 1\n{ .reg .b64 %d1; .reg .b32 %r1;\n"
+        "ld.param.u64 %d1, [p]; mov.b32 %r1, 7; st.global.u32 [%d1], %r1; ret; }",
+        nullptr, nullptr, nullptr, &kernel));
+    std::array<std::uint32_t, 2> words{1, 2};
+    bitmma_buffer buffer{words.data(), sizeof words};
+    bitmma_argument second{};
+    second.kind = BITMMA_POINTER, second.offset = 4;
+    bitmma_launch_options options{};
+    options.grid[0] = options.grid[1] = options.grid[2] = 1;
+    bitmma::check(bitmma_launch(kernel, &options, &second, 1, &buffer, 1));
+    bitmma_close_kernel(kernel);
+    CHECK(words[0] == 1 && words[1] == 7);
     std::printf("%d passed, %d failed\n", passed, failed);
     return failed > 0;
 }
