@@ -204,6 +204,7 @@ pub unsafe extern "C" fn bitmma_launch(
             kernel,
             grid: options.grid,
             block: (options.block != [0; 3]).then_some(options.block),
+            cluster: None,
             shared: options.shared.as_ref().copied(),
             allow_doubtful: options.allow_doubtful != 0,
             limits: Limits { turns, threads },

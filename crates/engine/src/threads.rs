@@ -1,7 +1,7 @@
 //! The threads that all work of this workspace runs on, and as many of them as asked for.
 
 pub use bitmma_threads::{
-    MOST, Pool, attended, check, count, each_chunk, mapped, prelude, run, stay_on_this_thread,
+    MOST, Pool, alone, attended, check, count, each_chunk, mapped, prelude, run, stay_on_this_thread,
 };
 
 use crate::error::Error;

@@ -13,7 +13,7 @@ mod spread;
 mod stop;
 
 pub use parallel::Par;
-pub use pool::{MOST, Pool, on, stay_on_this_thread};
+pub use pool::{MOST, Pool, alone, on, stay_on_this_thread};
 pub use spread::{each_chunk, mapped};
 pub use stop::{attended, check};
 

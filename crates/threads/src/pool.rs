@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
+use std::sync::Mutex;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -47,6 +48,25 @@ pub fn on<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> io::Resul
         _ = LAST.try_with(|last| last.replace(Some(pool.clone())));
     }
     Ok(pool.install(work))
+}
+
+/// Does some work on a thread that shares none of it with others. Such threads are kept for those who ask next.
+pub fn alone<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    static IDLE: Mutex<Vec<Pool>> = Mutex::new(vec![]);
+    // in a process that was forked the lock may be held for ever
+    let idle = IDLE.try_lock().ok().and_then(|mut idle| idle.pop());
+    let pool = idle.filter(|pool| pool.process == process()).or_else(|| Pool::new(1).ok());
+    let Some(pool) = pool else {
+        stay_on_this_thread();
+        return work();
+    };
+    let done = pool.install(work);
+    if let Ok(mut idle) = IDLE.try_lock()
+        && idle.len() < KEPT
+    {
+        idle.push(pool);
+    }
+    done
 }
 
 impl Pool {

@@ -464,8 +464,7 @@ impl Launch<'_> {
         };
         let work = || {
             // products of matrices are shared out by blocks
-            bitmma_engine::threads::stay_on_this_thread();
-            let count = blocks::run_all(&running, &start, &end, &fail);
+            let count = bitmma_engine::threads::alone(|| blocks::run_all(&running, &start, &end, &fail));
             executed.fetch_add(count, Relaxed);
         };
         let stopped = std::thread::scope(|scope| {

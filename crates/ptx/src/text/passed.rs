@@ -87,7 +87,9 @@ fn accessed(instruction: &Instruction, sizes: &HashMap<String, u64>) -> Result<V
                 }
                 let mut words = instruction.form.split('.');
                 let bytes = words.next_back().and_then(bytes_of).unwrap_or(4);
-                let count = words.find_map(|word| word.strip_prefix('v')?.parse().ok()).unwrap_or(1);
+                let count = words
+                    .find_map(|word| word.strip_prefix('v')?.parse().ok().filter(|count| *count <= 8))
+                    .unwrap_or(1);
                 let (first, size) = (*at as u64, sizes[name]);
                 if first.checked_add(bytes * count).is_none_or(|end| end > size) {
                     return refuse(&format!("{} bytes at byte {at} of a parameter of {size}", bytes * count));
@@ -113,7 +115,9 @@ fn moves(
     registers: &[Register],
 ) -> Result<Vec<Instruction>, Error> {
     let stores = access.name() == "st";
-    let data = &access.operands[usize::from(stores)];
+    let Some(data) = access.operands.get(usize::from(stores)) else {
+        return Err(Error::syntax(access.line, format!("'{}' takes two operands", access.form)));
+    };
     let data = if let Operand::Vector(list) = data { list.as_slice() } else { std::slice::from_ref(data) };
     if data.len() != parts.len() {
         let (wanted, given) = (parts.len(), data.len());

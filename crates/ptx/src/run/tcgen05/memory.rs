@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::multiply::Queue;
+use super::queue::Queue;
 use crate::matrix::{Multiplier, WARPGROUP};
 use crate::program::TensorKind;
 use crate::run::clocks::{By, GROUPS};

@@ -5,5 +5,6 @@ mod matrix;
 mod memory;
 mod moves;
 mod multiply;
+mod queue;
 
 pub(in crate::run) use memory::{TensorMemory, byte};
