@@ -197,7 +197,7 @@ def test_the_step_along_the_first_dimension_is_ignored() -> None:
 def test_reductions_have_the_types_of_ptx(dtype: str) -> None:
     integer, x = dtype[0] != "f", np.arange(3, 67).reshape(4, 16).astype(dtype)
     held = x[:, ::-1].copy()
-    reductions = {
+    reductions: dict[str, tuple[Any, bool]] = {
         "add": (np.add, dtype != "i8"),
         "min": (np.minimum, integer or dtype == "f2"),
         "max": (np.maximum, integer or dtype == "f2"),
@@ -215,21 +215,3 @@ def test_reductions_have_the_types_of_ptx(dtype: str) -> None:
         else:
             with pytest.raises(KernelError, match=f"of a bulk copy takes .*, not {dict(u='u', i='s', f='f')[dtype[0]]}{8 * int(dtype[1])}"):
                 copied(name, given, [4, 16], [1, 1], held)
-
-
-def test_programs_of_two_blocks() -> None:
-    """A program that is a cluster: the sum of its rows is one over both blocks, its product has the bits of one block."""
-    x, y = normal(64, 256).float(), torch.zeros(64, 256)
-    alone = torch.zeros(64, 256)
-    for out, blocks in [(alone, 1), (y, 2)]:
-        run(kernels.normalized, (64,), x, out, 256, num_ctas=blocks)
-    assert (y - x / x.exp().sum(1, keepdim=True)).abs().max() < 1e-6
-    assert (y - alone).abs().max() < 1e-6
-    m, n, k = 128, 128, 64
-    a, b = normal(m, k), normal(k, n)
-    results = [torch.zeros(m, n).half() for _ in range(2)]
-    for c, blocks in zip(results, (1, 2), strict=True):
-        run(kernels.product_of_pointers, (1, 1), a, b, c, m, n, k, M=128, N=128, K=32, num_ctas=blocks)
-    assert torch.equal(*results)
-    with pytest.raises(PtxError, match="the entry requires clusters of \\(2, 1, 1\\) blocks, not \\(4, 1, 1\\)"):
-        on(kernels.normalized, "h100", fusion="predict", cluster=4)[(64,)](x, y, 256, num_ctas=2)
