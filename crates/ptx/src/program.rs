@@ -646,6 +646,8 @@ pub(crate) enum Op {
     Fence {
         in_block: bool,
     },
+    /// `fence.proxy.async`: bulk copies see what was written before it.
+    FenceForCopies,
     /// `wgmma.commit_group`
     CommitProducts,
     /// `wgmma.wait_group`: until at most that many groups are left.

@@ -65,12 +65,13 @@ pub(super) const ROWS: &[Row] = &[
     decoded("pmevent", &[], "mask?", |_, _| Ok(Op::Nothing)).results(0),
     decoded("membar", &[], "cta|gl|sys", |_, at| Ok(Op::Fence { in_block: at.has("cta") })).results(0),
     decoded("fence", &[], "sc|acq_rel|acquire|release? cta|cluster|gpu|sys", |_, at| Ok(Op::Fence { in_block: at.has("cta") })).results(0),
-    // fences of proxies, and of what a barrier object's start writes, order no accesses of threads
+    // other fences of proxies, and of what a barrier object's start writes, order no accesses of threads
     decoded("fence", &[], "acquire|release sync_restrict::shared::cta|sync_restrict::shared::cluster cluster", |_, _| Ok(Op::Nothing)).results(0),
     decoded("fence", &[], "mbarrier_init release cluster", |_, _| Ok(Op::Nothing)).results(0),
-    decoded("fence", &[], "proxy async&global|async&shared::cta|async&shared::cluster|async|alias", |_, _| Ok(Op::Nothing)).results(0),
+    decoded("fence", &[], "proxy async&global|async&shared::cta|async&shared::cluster|async", |_, _| Ok(Op::FenceForCopies)).results(0),
+    decoded("fence", &[], "proxy alias", |_, _| Ok(Op::Nothing)).results(0),
     decoded("fence", &[], "proxy tensormap::generic acquire|release cta|cluster|gpu|sys", |_, _| Ok(Op::Nothing)).results(0),
-    decoded("fence", &[], "proxy async::generic acquire|release sync_restrict::shared::cta|sync_restrict::shared::cluster cluster", |_, _| Ok(Op::Nothing)).results(0),
+    decoded("fence", &[], "proxy async::generic acquire|release sync_restrict::shared::cta|sync_restrict::shared::cluster cluster", |_, _| Ok(Op::FenceForCopies)).results(0),
     free("bar", |decoder, form, at| decoder.barrier(form, at)),
     free("barrier", |decoder, form, at| decoder.barrier(form, at)),
     decoded("shfl", &["b32"], "sync up|down|bfly|idx", |decoder, at| decoder.shuffle(&mut Form::of(at), at)),

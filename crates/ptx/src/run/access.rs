@@ -4,7 +4,7 @@ use bitmma_engine::formats::{BF16, F16};
 
 use super::block::Block;
 use super::clocks::Kind;
-use super::cluster::Reached;
+use super::reach::Reached;
 use super::fault::{Fault, Race};
 use super::global::{Access as Reach, Region as Buffer};
 use super::shared::Shared;

@@ -29,6 +29,9 @@ const MOST_LOOKS: usize = 100_000;
 /// The same of a cluster that waits for what no other does.
 const MOST_LOOKS_ALONE: usize = 1000;
 
+/// Times that the blocks of a cluster run one after the other before other clusters do.
+const MOST_ROUNDS: u32 = 1000;
+
 /// Runs clusters until no more `start`; the instructions of their threads. One runs until it ends, or waits for a value that
 /// another thread writes: then the next one starts, or, if all have, goes on.
 pub(super) fn run_all(
@@ -116,7 +119,7 @@ impl<'l> Live<'l> {
     fn run(&mut self, running: &Running<'_>) -> Result<Pause, Error> {
         let size = self.blocks.len();
         let (mut changes, mut unwritten) = (false, false);
-        loop {
+        for round in 0.. {
             let (mut goes_on, mut spins, mut alone) = (false, false, true);
             for rank in 0..size {
                 let rank = if running.order == Order::Descending { size - 1 - rank } else { rank };
@@ -139,13 +142,14 @@ impl<'l> Live<'l> {
                 return Ok(Pause::Ended { unwritten });
             }
             changes |= goes_on;
-            // a block alone waits for no other here
-            if goes_on && size > 1 {
+            // a block alone waits for no other here; what goes on for ever lets other clusters run now and then
+            if goes_on && size > 1 && (!spins || round < MOST_ROUNDS) {
                 running.look()?;
                 continue;
             }
             return Ok(if spins { Pause::Spins { changes, alone } } else { Pause::Waits { ran: false } });
         }
+        Ok(Pause::Waits { ran: false })
     }
 
     /// Runs a block that has not ended, while the others hang at it.

@@ -3,7 +3,8 @@
 use super::access::{in_shared, resolve, update};
 use super::block::Block;
 use super::clocks::Kind;
-use super::cluster::{Reached, in_block};
+use super::cluster::in_block;
+use super::reach::Reached;
 use super::fault::{Fault, Race};
 use super::flight::{Does, Key, Range};
 use super::global::Access as Reach;
@@ -438,8 +439,7 @@ impl Warp {
         for at in (0..count).step_by(16).map(|step| from.wrapping_add(step)) {
             let at = block.shared.checked(at, 16, "copies").map_err(fault)?;
             let by = block.clocks.by(self.number);
-            block.shared.note_read(at, 16, (false, true), by).map_err(|race| Fault::new(lane, race))?;
-            block.shared.start_reads(at, 16);
+            block.shared.note_copied(at, 16, by).map_err(|race| Fault::new(lane, race))?;
             shared.push((block.rank, at));
             contents.extend(block.shared.array::<16>(at));
         }
@@ -469,8 +469,7 @@ impl Warp {
         for at in places {
             let at = block.shared.checked(at, 16, "copies").map_err(|what| Fault::new(lane, what))?;
             let by = block.clocks.by(self.number);
-            block.shared.note_read(at, 16, (false, true), by).map_err(|race| Fault::new(lane, race))?;
-            block.shared.start_reads(at, 16);
+            block.shared.note_copied(at, 16, by).map_err(|race| Fault::new(lane, race))?;
             self.bulks.open.reads.push((at, 16, line));
             bytes.extend(block.shared.array::<16>(at));
         }

@@ -25,6 +25,7 @@ mod pending;
 mod print;
 mod printed;
 mod products;
+mod reach;
 mod recording;
 mod running;
 mod seek;

@@ -3,7 +3,7 @@
 use super::access::in_shared;
 use super::block::Block;
 use super::clocks::Kind;
-use super::cluster::Reached;
+use super::reach::Reached;
 use super::fault::{Fault, Race};
 use super::objects::{Barrier, Brought, MOST, Piece};
 use super::shared::Shared;

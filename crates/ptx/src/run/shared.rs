@@ -25,7 +25,7 @@ struct Mark {
     filled: u8,
     /// Bytes that a copy will write that nobody has waited for, and those of barrier objects.
     pending: u8,
-    /// Bytes that a bulk copy reads that nobody has waited for.
+    /// Bytes that a bulk copy reads that nobody has waited for; from bit 4 on those that a thread wrote, and no copy.
     read: u8,
     /// Whether the words of the line have marks of their own.
     is_split: bool,
@@ -324,8 +324,10 @@ impl Shared {
         let (mut is_filled, mut is_read) = (true, false);
         let more = &mut self.more;
         Shared::each_mark((&mut self.lines, &mut self.words), (at, bytes), |mark, touched, words| {
+            mark.read |= touched << 4;
             if lands {
                 mark.pending &= !touched;
+                mark.read &= !(touched << 4);
             } else if mark.pending & touched != 0 {
                 conflict = Some(None);
             }
@@ -393,7 +395,32 @@ impl Shared {
         self.note_read(at, 16, (false, false), by)
     }
 
-    /// A bulk copy reads here until it is waited for.
+    /// A bulk copy reads here until it is waited for. A read by a copy of a warp; an error if what was written comes after it, or without
+    /// a `fence.proxy.async` between them.
+    pub(super) fn note_copied(&mut self, at: usize, bytes: usize, by: By<'_>) -> Result<(), Race> {
+        self.note_read(at, bytes, (false, true), by)?;
+        let mut writer = None;
+        let marks = (self.lines.as_mut_slice(), self.words.as_mut_slice());
+        Shared::each_mark(marks, (at, bytes), |mark, touched, _| {
+            mark.read |= touched;
+            if mark.read >> 4 & touched != 0 {
+                let touches = [mark.touches[Kind::Write as usize], mark.touches[Kind::Strong as usize]];
+                let late = touches.into_iter().find_map(|touch| {
+                    each(touch.warps).find(|warp| !by.clocks.is_fenced_for_copies(*warp, touch.time))
+                });
+                writer = writer.or(late);
+            }
+        });
+        match writer {
+            None => Ok(()),
+            Some(warp) => Err(Race::without_other(format!(
+                "copies shared memory at {at:#x}, which warp {} wrote: there is no fence.proxy.async between them",
+                warp % by.clocks.stride
+            ))),
+        }
+    }
+
+    /// The same of a copy that was noted before.
     pub(super) fn start_reads(&mut self, at: usize, bytes: usize) {
         let marks = (self.lines.as_mut_slice(), self.words.as_mut_slice());
         Shared::each_mark(marks, (at, bytes), |mark, touched, _| mark.read |= touched);

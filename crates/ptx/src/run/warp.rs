@@ -717,6 +717,7 @@ impl Warp {
             Op::Print { d, text, values } => return self.print(*d, *text, *values, mask, block),
             Op::Fail { texts, line } => return Err(self.failed(*texts, *line, mask, block)),
             Op::Fence { in_block } => return self.fence(*in_block, mask, block),
+            Op::FenceForCopies => block.clocks.fence_for_copies(self.number),
             Op::CommitProducts => block.clocks.commit_products(self.number),
             Op::WaitProducts(left) => block.clocks.wait_products(self.number, *left),
         }

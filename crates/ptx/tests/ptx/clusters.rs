@@ -11,8 +11,20 @@ fn run(
     threads_here: usize,
     body: &str,
 ) -> Result<Vec<u32>, String> {
+    let cluster = (cluster > 0).then_some([cluster, 1, 1]);
+    launched("sm_90a", ([blocks, 1, 1], cluster, threads), head, threads_here, body)
+}
+
+/// The same of any grid and target.
+fn launched(
+    target: &str,
+    (grid, cluster, threads): ([u32; 3], Option<[u32; 3]>, u32),
+    head: &str,
+    threads_here: usize,
+    body: &str,
+) -> Result<Vec<u32>, String> {
     let text = format!(
-        ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry one(.param .u64 x, .param .u64 y)\n.reqntid {threads} {head}\n{{\n\
+        ".version 8.7\n.target {target}\n.address_size 64\n.visible .entry one(.param .u64 x, .param .u64 y)\n.reqntid {threads} {head}\n{{\n\
          .reg .pred %p<6>; .reg .b32 %r<20>; .reg .b64 %d<9>; .shared .align 128 .b8 s[1024]; .shared .align 8 .b8 m[16];\n\
          ld.param.b64 %d1, [x]; ld.param.b64 %d2, [y]; mov.u32 %r1, %tid.x; mov.u32 %r2, %cluster_ctarank; mov.u32 %r3, %cluster_nctarank;\n\
          mov.u32 %r4, %ctaid.x; mov.u32 %r5, s; mad.lo.u32 %r6, %r4, {threads}, %r1; mad.wide.u32 %d3, %r6, 4, %d2; setp.eq.u32 %p1, %r1, 0;\n\
@@ -28,8 +40,8 @@ fn run(
     let mut buffers = vec![buffer("x", (1000..1512).collect()), buffer("y", vec![0; 512])];
     let launch = Launch {
         kernel: &kernel,
-        grid: [blocks, 1, 1],
-        cluster: (cluster > 0).then_some([cluster, 1, 1]),
+        grid,
+        cluster,
         block: None,
         shared: None,
         allow_doubtful: false,
@@ -80,6 +92,61 @@ fn registers_of_clusters() {
     assert_eq!(of("ctaid.x"), [0, 1, 2, 3, 4, 5]);
     let alone = run((2, 0, 1), "", 1, "mov.u32 %r9, %is_explicit_cluster; st.global.u32 [%d3], %r9;");
     assert_eq!(alone.expect("runs")[..2], [0, 0]);
+}
+
+/// Each block writes where it is at its number in the grid.
+#[test]
+fn clusters_of_three_dimensions() {
+    let number = "mov.u32 %r7, %ctaid.y; mov.u32 %r8, %nctaid.x; mad.lo.u32 %r9, %r7, %r8, %r4; mov.u32 %r7, %ctaid.z; mov.u32 %r10, %nctaid.y;
+        mul.lo.u32 %r8, %r8, %r10; mad.lo.u32 %r9, %r7, %r8, %r9; mad.wide.u32 %d3, %r9, 4, %d2;";
+    let of = |name: &str| {
+        let body = format!("{number} mov.u32 %r9, %{name}; st.global.u32 [%d3], %r9;");
+        let shape = ([4, 2, 2], Some([2, 1, 2]), 1);
+        launched("sm_90a", shape, "", 1, &body).expect(name)[..16].to_vec()
+    };
+    assert_eq!(of("cluster_ctarank"), [0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3]);
+    assert_eq!(of("cluster_ctaid.x"), [0, 1].repeat(8));
+    assert_eq!(of("cluster_ctaid.z"), [[0; 8], [1; 8]].concat());
+    assert_eq!(of("clusterid.x"), [0, 0, 1, 1].repeat(4));
+    assert_eq!(of("clusterid.y"), [0, 0, 0, 0, 1, 1, 1, 1].repeat(2));
+    assert_eq!(of("nclusterid.x"), [2; 16]);
+    assert_eq!(of("nclusterid.y"), [2; 16]);
+    assert_eq!(of("nclusterid.z"), [1; 16]);
+}
+
+/// `tcgen05.commit` arrives at the objects of several blocks.
+#[test]
+fn commits_to_several_blocks() {
+    let body = |mask: u32| {
+        format!(
+            "{} .reg .b16 %h1; mov.b16 %h1, {mask}; setp.eq.and.u32 %p2, %r2, 0, %p1; mov.u32 %r7, m;
+             @%p2 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%r7], %h1;
+             {WAIT} st.global.u32 [%d3], 1; {MEET}",
+            object(1)
+        )
+    };
+    let shape = ([2, 1, 1], Some([2, 1, 1]), 32);
+    assert_eq!(launched("sm_100a", shape, "", 1, &body(3)).expect("runs")[..64], [1; 64]);
+    let error = launched("sm_100a", shape, "", 1, &body(2)).expect_err("one block");
+    assert!(error.contains("1 of 1 arrivals are missing"), "{error}");
+}
+
+/// What is undefined is followed through the shared memory of other blocks.
+#[test]
+fn undefined_memory_of_other_blocks() {
+    let body = |read: &str, store: &str| {
+        format!("{NEXT} ld.shared.u32 %r15, [s+512]; {store} {MEET} {read} st.global.u32 [%d3], %r9; {MEET}")
+    };
+    let store = "st.shared::cluster.u32 [%r7], %r2;";
+    assert_eq!(left((2, 2, 1), &body("ld.shared.u32 %r9, [s];", store)).expect("runs")[..2], [1, 0]);
+    for (read, store) in [
+        ("ld.shared::cluster.u32 %r9, [%r7+4];", store),
+        ("ld.shared.u32 %r9, [s];", "st.shared::cluster.u32 [%r7], %r15;"),
+        ("ld.shared::cluster.u32 %r9, [%r7];", "st.shared.u32 [s], %r15;"),
+    ] {
+        let error = left((2, 2, 1), &body(read, store)).expect_err(read);
+        assert!(error.contains("depends on what was never written"), "{error}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::program::{Address, Pattern, Slot, Tcgen05, TensorCopy, TensorShape, W
 use crate::run::access::in_shared;
 use crate::run::block::Block;
 use crate::run::clocks::Kind;
-use crate::run::cluster::Reached;
+use crate::run::reach::Reached;
 use crate::run::fault::{Fault, Race};
 use crate::run::shared::Shared;
 use crate::run::warp::Warp;

@@ -1,0 +1,117 @@
+//! Shared memory that a warp reaches: of its block, or of others of the cluster.
+
+use super::block::Block;
+use super::clocks::Clocks;
+use super::cluster::{in_block, rank_bits};
+use super::objects::Objects;
+use super::shared::Shared;
+use super::undefined::Bytes;
+use crate::decode::decoder::{RANK_SHIFT, SHARED_WINDOW};
+
+/// The block that an access of shared memory reaches.
+pub(super) struct Reached<'b> {
+    pub(super) shared: &'b mut Shared,
+    pub(super) objects: &'b mut Objects,
+    pub(super) undefined: &'b mut Bytes,
+    /// Of the cluster.
+    pub(super) clocks: &'b mut Clocks,
+    /// The address there.
+    pub(super) at: u64,
+    /// What makes it a generic one, which no other block has.
+    pub(super) base: u64,
+    pub(super) is_other: bool,
+}
+
+impl Block<'_> {
+    /// The block of an address of shared memory that a warp accesses.
+    #[inline(always)]
+    pub(super) fn reach(&mut self, warp: usize, at: u64) -> Result<Reached<'_>, String> {
+        if at >> RANK_SHIFT != 0 {
+            return self.reach_named(warp, at);
+        }
+        Ok(Reached {
+            shared: &mut self.shared,
+            objects: &mut self.objects,
+            undefined: &mut self.undefined,
+            clocks: &mut self.clocks,
+            at,
+            base: self.base,
+            is_other: false,
+        })
+    }
+
+    /// The same of an address that may name a block.
+    #[cold]
+    fn reach_named(&mut self, warp: usize, at: u64) -> Result<Reached<'_>, String> {
+        let named = (at >> RANK_SHIFT) as usize - 1;
+        let size = self.launch.clusters.size();
+        if named == self.rank {
+            return self.reach(warp, in_block(at));
+        }
+        let Some(Some(other)) = self.peers.get_mut(named) else {
+            return Err(format!(
+                "accesses {at:#x} of shared memory, which is in no block of the cluster: it has {size}"
+            ));
+        };
+        if other.has_ended {
+            let [x, y, z] = other.index;
+            return Err(format!(
+                "accesses shared memory of block ({x}, {y}, {z}) of its cluster, which has ended: a barrier of the cluster is missing before its end"
+            ));
+        }
+        let by = self.clocks.by(warp);
+        let visit = (by.warp, by.now);
+        other.visits.insert(visit.0, visit.1);
+        Ok(Reached {
+            shared: &mut other.shared,
+            objects: &mut other.objects,
+            undefined: &mut other.undefined,
+            clocks: &mut self.clocks,
+            at: in_block(at),
+            base: SHARED_WINDOW | rank_bits(named),
+            is_other: true,
+        })
+    }
+
+    /// What is undefined at an address of shared memory: the bytes of its block, and the address there.
+    pub(super) fn undefined_at(&mut self, at: usize) -> (&mut Bytes, usize) {
+        let named = (at as u64 >> RANK_SHIFT) as usize;
+        match self.peers.get_mut(named.wrapping_sub(1)) {
+            Some(Some(other)) if named > 0 => (&mut other.undefined, in_block(at as u64) as usize),
+            _ if named == self.rank + 1 => (&mut self.undefined, in_block(at as u64) as usize),
+            _ => (&mut self.undefined, at),
+        }
+    }
+
+    /// The same address in other blocks of the cluster, whose bits a mask has; where it is without one.
+    pub(super) fn targets(&self, at: u64, blocks: Option<u32>) -> Result<Vec<u64>, String> {
+        let size = self.launch.clusters.size();
+        match blocks {
+            None => Ok(vec![at]),
+            Some(blocks) if blocks >> size != 0 => Err(format!(
+                "the mask {blocks:#x} names block {} of a cluster of {size}",
+                31 - blocks.leading_zeros()
+            )),
+            Some(blocks) => {
+                Ok(crate::lanes::each(blocks).map(|rank| rank_bits(rank) | in_block(at)).collect())
+            }
+        }
+    }
+
+    /// Why the block may not end yet, if another may still access its shared memory.
+    pub(super) fn visitor(&self) -> Option<String> {
+        let clusters = &self.launch.clusters;
+        let knows = |warp: u8, time: u32| {
+            (0..clusters.warps).any(|own| {
+                let by = self.clocks.by(own);
+                self.clocks.knows(by.warp, warp, time)
+            })
+        };
+        let (warp, _) = self.visits.iter().find(|(warp, time)| !knows(**warp, **time))?;
+        let rank = usize::from(*warp) / clusters.stride;
+        let [x, y, z] = clusters.index(self.cluster, rank);
+        Some(format!(
+            "the block ends while block ({x}, {y}, {z}) of its cluster may still access its shared memory: a barrier of the cluster is missing before its end"
+        ))
+    }
+}
