@@ -2,39 +2,20 @@
 
 use bitmma_engine::formats::{BF16, F16};
 
+use super::address::resolve;
 use super::block::Block;
 use super::clocks::Kind;
-use super::reach::Reached;
 use super::fault::{Fault, Race};
 use super::global::{Access as Reach, Region as Buffer};
+use super::reach::Reached;
 use super::shared::Shared;
 use super::warp::Warp;
-use crate::decode::decoder::{LOCAL_WINDOW, PARAMETER_WINDOW, REGION_BITS, SHARED_WINDOW};
+
 use crate::instruction::float::{Float2, Mode};
 use crate::instruction::{double, float, single};
 use crate::lanes::{LANES, WideLanes, each};
 use crate::program::{Access, Atomic, AtomicOp, Order, Region, Slot, Type};
 use crate::program::{Float, Number};
-
-/// The space of an address of generic memory.
-pub(super) fn resolve(region: Region, address: u64) -> (Region, u64) {
-    if region != Region::Generic {
-        return (region, address);
-    }
-    match address >> REGION_BITS {
-        window if window == SHARED_WINDOW >> REGION_BITS => (Region::Shared, address - SHARED_WINDOW),
-        window if window == LOCAL_WINDOW >> REGION_BITS => (Region::Local, address - LOCAL_WINDOW),
-        window if window == PARAMETER_WINDOW >> REGION_BITS => {
-            (Region::Parameter, address - PARAMETER_WINDOW)
-        }
-        _ => (Region::Global, address),
-    }
-}
-
-/// The offset in shared memory of an address there, which may be a generic one.
-pub(in crate::run) fn in_shared(address: u64) -> u64 {
-    address.checked_sub(SHARED_WINDOW).unwrap_or(address)
-}
 
 /// The lanes whose values stay: of those that store to one address, the highest.
 fn lasting(region: Region, mask: u32, addresses: &WideLanes) -> u32 {

@@ -1,14 +1,15 @@
 //! Bulk copies between global and shared memory: the boxes of tensor maps, and bytes that lie together.
 
-use super::access::{in_shared, resolve, update};
+use super::access::update;
+use super::address::{in_shared, resolve};
 use super::block::Block;
 use super::clocks::Kind;
 use super::cluster::in_block;
-use super::reach::Reached;
 use super::fault::{Fault, Race};
 use super::flight::{Does, Key, Range};
 use super::global::Access as Reach;
 use super::objects::{Brought, Piece};
+use super::reach::Reached;
 use super::shared::Shared;
 use super::tensor::{MARK, SIZE, TensorMap, place};
 use super::warp::Warp;

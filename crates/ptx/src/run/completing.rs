@@ -1,6 +1,6 @@
 //! Stores to shared memory that complete at a barrier object, and zeros.
 
-use super::access::in_shared;
+use super::address::in_shared;
 use super::block::Block;
 use super::clocks::Kind;
 use super::fault::Fault;

@@ -1,6 +1,6 @@
 //! Asynchronous copies, and matrices between registers and shared memory.
 
-use super::access::in_shared;
+use super::address::in_shared;
 use super::block::Block;
 use super::clocks::Kind;
 use super::copies::Copy;

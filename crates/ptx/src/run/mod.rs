@@ -1,6 +1,7 @@
 //! Running a kernel.
 
 mod access;
+mod address;
 mod argument;
 mod block;
 mod blocks;

@@ -1,11 +1,11 @@
 //! What threads do with barrier objects: they arrive, copies complete bytes, and those that wait learn what was done before.
 
-use super::access::in_shared;
+use super::address::in_shared;
 use super::block::Block;
 use super::clocks::Kind;
-use super::reach::Reached;
 use super::fault::{Fault, Race};
 use super::objects::{Barrier, Brought, MOST, Piece};
+use super::reach::Reached;
 use super::shared::Shared;
 use super::warp::Warp;
 use crate::lanes::{LANES, each};

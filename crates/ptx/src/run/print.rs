@@ -1,6 +1,6 @@
 //! What kernels print (`vprintf`), and assertions that do not hold (`__assertfail`).
 
-use super::access::resolve;
+use super::address::resolve;
 use super::block::Block;
 use super::fault::Fault;
 use super::printed::Conversion;

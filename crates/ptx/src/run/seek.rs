@@ -1,6 +1,6 @@
 //! The other access of a race, and the order of warps that shows one.
 
-use super::access::resolve;
+use super::address::resolve;
 use super::block::Block;
 use super::cluster::in_block;
 use super::running::{Order, Sought};

@@ -1,6 +1,6 @@
 //! One warp: its registers, where it is, and what each of its instructions does.
 
-use super::access::{in_shared, resolve};
+use super::address::{in_shared, resolve};
 use super::block::{Block, CLUSTER};
 use super::cluster::{in_block, rank_bits};
 use super::copies::BulkGroups;

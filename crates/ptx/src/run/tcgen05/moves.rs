@@ -4,11 +4,11 @@ use super::describe::matrix;
 use super::memory::{SHARING, TensorMemory, place};
 use crate::lanes::{LANES, each};
 use crate::program::{Address, Pattern, Slot, Tcgen05, TensorCopy, TensorShape, Wide};
-use crate::run::access::in_shared;
+use crate::run::address::in_shared;
 use crate::run::block::Block;
 use crate::run::clocks::Kind;
-use crate::run::reach::Reached;
 use crate::run::fault::{Fault, Race};
+use crate::run::reach::Reached;
 use crate::run::shared::Shared;
 use crate::run::warp::Warp;
 

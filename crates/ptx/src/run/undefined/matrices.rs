@@ -5,7 +5,7 @@ use super::{Origin, Shadow};
 use crate::lanes::{LANES, Registers, each};
 use crate::matrix::{Multiplier, Sizes, WARPGROUP};
 use crate::program::{Address, Mma, Slot, Tile, Wgmma, WgmmaA};
-use crate::run::access::in_shared;
+use crate::run::address::in_shared;
 use crate::run::descriptor::Descriptor;
 use crate::run::fault::Fault;
 use crate::run::fragments::{Elements, Part};

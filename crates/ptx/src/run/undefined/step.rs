@@ -7,7 +7,7 @@ use crate::program::Vote;
 use crate::program::{
     Access, Action, Address, Atomic, AtomicOp, Bulk, Condition, FALSE, Members, Op, Region, Slot, Step,
 };
-use crate::run::access::in_shared;
+use crate::run::address::in_shared;
 use crate::run::block::Block;
 use crate::run::fault::Fault;
 use crate::run::trace::Place;
