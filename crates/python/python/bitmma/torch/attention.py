@@ -422,9 +422,12 @@ class _Arguments:
         """Scores are not stretched to the mask. PyTorch adds it in place, but not where a mode is on."""
         if self.mask is None or self.mask.is_nested or self.query.is_nested:
             return
-        lead = torch.broadcast_shapes(self.query.shape[:-2], self.key.shape[:-2])
-        scores = torch.Size([*lead, self.query.shape[-2], self.key.shape[-2]])
-        wide = torch.broadcast_shapes(scores, self.mask.shape)
+        try:
+            lead = torch.broadcast_shapes(self.query.shape[:-2], self.query.shape[:-2] if self.gqa else self.key.shape[:-2])
+            scores = torch.Size([*lead, self.query.shape[-2], self.key.shape[-2]])
+            wide = torch.broadcast_shapes(scores, self.mask.shape)
+        except (RuntimeError, IndexError):
+            return  # PyTorch refuses it
         if wide != scores:
             raise RuntimeError(f"output with shape {list(scores)} doesn't match the broadcast shape {list(wide)}")
 

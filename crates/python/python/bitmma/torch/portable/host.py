@@ -89,8 +89,8 @@ class Portable:
     def _converted(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A conversion; one to the dtype that it comes from is a move."""
         found = func(*args, **kwargs)
-        source = [one for one in args if isinstance(one, torch.Tensor)][-1]
-        return found if source.dtype == found.dtype else self._clean(func, found)
+        tensors = [one for one in args if isinstance(one, torch.Tensor)]  # a number is converted, too
+        return found if tensors and tensors[-1].dtype == found.dtype else self._clean(func, found)
 
     def _clean(self, func: Any, found: torch.Tensor) -> torch.Tensor:
         if found.dtype in CODE and found.device.type == "cpu" and found.layout is torch.strided and not found.is_nested:
