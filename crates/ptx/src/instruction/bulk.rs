@@ -155,9 +155,10 @@ impl Decoder<'_> {
         }
         let (address, barrier) = (self.address(address, at)?, self.address(barrier, at)?);
         let op = match op {
-            None => Op::Store(
-                Access { region, bytes, signed: false, order: None, address, elements: list }.into(),
-            ),
+            None => {
+                let store = Bulk::StoreAcross { to: address, elements: list, bytes, barrier };
+                return Ok(Op::Bulk(Box::new(store)));
+            }
             Some(op) => {
                 let nothing: Box<[Slot]> = Box::new([]);
                 let (d, c, order) = (nothing.clone(), nothing, Order::default());
@@ -245,26 +246,6 @@ impl Decoder<'_> {
         let kind = form.need_kind()?;
         let (address, value) = (self.address(address, at)?, self.typed(value, kind, at)?);
         Ok(Op::Bulk(Box::new(Bulk::Replace { address, field, value })))
-    }
-
-    /// `st.async`
-    pub(super) fn store_across(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
-        self.needs_hopper(true, form)?;
-        form.drop_if(|word| matches!(word, "async" | "weak" | "shared::cluster"));
-        let count = form.one_of(&[("v2", 2), ("v4", 4)]).unwrap_or(1);
-        let completes = form.flag("mbarrier::complete_tx::bytes");
-        let kind = form.need_kind()?;
-        let [to, elements, barrier] = operands(at)?;
-        let elements = self.list(elements, kind, at)?;
-        if !completes
-            || elements.len() != count
-            || !matches!(kind.bits(), 32 | 64)
-            || kind.bits() as usize * count > 128
-        {
-            return Err(form.unsupported());
-        }
-        let (to, barrier) = (self.address(to, at)?, self.address(barrier, at)?);
-        Ok(Op::Bulk(Box::new(Bulk::StoreAcross { to, elements, bytes: (kind.bits() / 8) as u8, barrier })))
     }
 
     /// `cp.async.mbarrier.arrive`

@@ -64,9 +64,6 @@ impl Decoder<'_> {
     }
 
     fn access(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
-        if form.name == "st" && at.has("async") {
-            return self.store_across(form, at);
-        }
         form.check(wrong_access)?;
         let store = form.name == "st";
         let order = ordering(form);
@@ -267,7 +264,11 @@ impl Decoder<'_> {
         // a generic address of shared memory is one too
         form.drop_if(|word| matches!(word, "shared" | "shared::cta"));
         let packed = form.one_of(&[("b6x16_p32", 6), ("b4x16_p64", 4)]).filter(|_| form.flag("b8x16"));
-        let bits = packed.map_or_else(|| form.need_kind().map(Type::bits), Ok)?;
+        let bits = match (packed, form.kind()) {
+            (Some(bits), None) => bits,
+            (None, Some(kind @ (Type::B8 | Type::B16))) => kind.bits(),
+            _ => return Err(form.unsupported()),
+        };
         let (tile, count) = match (form.name, shape, bits, transposed, count) {
             (_, Some("m8n8"), 16, ..) => (Tile::Halves { transposed }, count),
             ("ldmatrix", Some("m16n16"), 4 | 6 | 8, true, 1 | 2) => {

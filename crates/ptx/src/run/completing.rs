@@ -5,6 +5,7 @@ use super::block::Block;
 use super::clocks::Kind;
 use super::fault::Fault;
 use super::objects::Brought;
+use super::reach::Reached;
 use super::warp::Warp;
 use crate::lanes::each;
 use crate::program::{Address, Slot};
@@ -22,9 +23,10 @@ impl Warp {
         for lane in each(mask) {
             let fault = |what: String| Fault::new(lane, what);
             let at = in_shared(addresses[lane]);
-            let at = block.shared.checked(at, 8, "finds an mbarrier object of").map_err(fault)?;
-            let left = block.clocks.leave(self.number);
-            let barrier = block.objects.get(at).map_err(fault)?;
+            let Reached { shared, objects, clocks, at, .. } = block.reach(self.number, at).map_err(fault)?;
+            let at = shared.checked(at, 8, "finds an mbarrier object of").map_err(fault)?;
+            let left = clocks.leave(self.number);
+            let barrier = objects.get(at).map_err(fault)?;
             barrier.bytes -= i64::from(bytes);
             barrier.bring(Brought::default(), &left).map_err(fault)?;
         }
