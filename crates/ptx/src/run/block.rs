@@ -27,6 +27,8 @@ pub(crate) struct Block<'l> {
     /// The other blocks of the cluster, by rank, while this one runs.
     pub(super) peers: Vec<Option<Box<Block<'l>>>>,
     pub(super) has_ended: bool,
+    /// Pieces of its shared memory that copies to other blocks may still read.
+    pub(super) lent: usize,
     /// Warps of other blocks that have accessed its shared memory, and when each did last.
     pub(super) visits: BTreeMap<u8, u32>,
     /// Where its shared memory begins, as a generic address that no other block of the cluster has.
@@ -87,6 +89,7 @@ impl<'l> Block<'l> {
             rank: 0,
             peers: vec![],
             has_ended: false,
+            lent: 0,
             visits: BTreeMap::new(),
             base: SHARED_WINDOW,
             shared,
@@ -103,7 +106,7 @@ impl<'l> Block<'l> {
     /// Starts one block of a cluster.
     pub(crate) fn start(&mut self, (cluster, rank): (u64, usize), warps: &mut [Warp]) {
         self.index = self.launch.clusters.index(cluster, rank);
-        (self.cluster, self.rank, self.has_ended) = (cluster, rank, false);
+        (self.cluster, self.rank, self.has_ended, self.lent) = (cluster, rank, false, 0);
         self.base = SHARED_WINDOW | if self.launch.clusters.size() > 1 { rank_bits(rank) } else { 0 };
         self.visits.clear();
         self.shared.reset();

@@ -415,8 +415,8 @@ impl Warp {
                 rank(barrier) - 1
             )));
         }
-        let left = block.clocks.leave(self.number);
-        let Reached { shared, objects, at, .. } = block.reach(self.number, barrier).map_err(fault)?;
+        let Reached { shared, objects, clocks, at, .. } = block.reach(self.number, barrier).map_err(fault)?;
+        let left = clocks.leave(self.number);
         let at = shared.checked(at, 8, "finds an mbarrier object of").map_err(fault)?;
         objects.get(at).map_err(fault)?.bring(brought, &left).map_err(fault)?;
         self.spin.changes = true;
@@ -442,6 +442,7 @@ impl Warp {
             let by = block.clocks.by(self.number);
             block.shared.note_copied(at, 16, by).map_err(|race| Fault::new(lane, race))?;
             shared.push((block.rank, at));
+            block.lent += 1;
             contents.extend(block.shared.array::<16>(at));
         }
         let pieces = self.pieces(pieces_of(&contents), (to, &|at| at), false, lane, block)?;

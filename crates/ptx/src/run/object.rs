@@ -183,8 +183,15 @@ impl Warp {
         }
         for (rank, at) in shared {
             let source = match block.peers.get_mut(rank) {
-                Some(Some(other)) => &mut other.shared,
-                _ => &mut block.shared,
+                Some(Some(other)) => {
+                    other.lent -= 1;
+                    other.visits.insert(by.warp, by.now);
+                    &mut other.shared
+                }
+                _ => {
+                    block.lent -= 1;
+                    &mut block.shared
+                }
             };
             source.end_reads(at, 16);
             source.note_read(at, 16, (false, true), by).map_err(|race| Fault::new(lane, race))?;

@@ -101,6 +101,9 @@ impl Block<'_> {
     /// Why the block may not end yet, if another may still access its shared memory.
     pub(super) fn visitor(&self) -> Option<String> {
         let clusters = &self.launch.clusters;
+        if self.lent > 0 {
+            return Some("the block ends while a copy to another block may still read its shared memory: a barrier of the cluster is missing before its end".to_owned());
+        }
         let knows = |warp: u8, time: u32| {
             (0..clusters.warps).any(|own| {
                 let by = self.clocks.by(own);

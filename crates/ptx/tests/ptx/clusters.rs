@@ -241,6 +241,73 @@ fn a_ring_of_arrivals() {
     }
 }
 
+/// Blocks pass words to the next one through two buffers each: an object says that one is full, another that it is empty.
+#[test]
+fn a_ring_of_buffers() {
+    let body = |last: &str| {
+        format!(
+            "mov.u32 %r5, m; @%p1 mbarrier.init.shared::cta.b64 [s+512], 1; @%p1 mbarrier.init.shared::cta.b64 [s+520], 1;
+             @%p1 mbarrier.init.shared::cta.b64 [s+528], 32; @%p1 mbarrier.init.shared::cta.b64 [s+536], 32;
+             @%p1 fence.mbarrier_init.release.cluster; {MEET} mov.u32 %r5, s; {NEXT} mov.u32 %r9, %r7;
+             add.u32 %r8, %r2, %r3; sub.u32 %r8, %r8, 1; rem.u32 %r8, %r8, %r3; mapa.shared::cluster.u32 %r10, %r5, %r8; mov.u32 %r11, 0; mov.u32 %r12, %r4;
+             L: and.b32 %r13, %r11, 1; shl.b32 %r14, %r13, 3; shr.u32 %r15, %r11, 1; and.b32 %r15, %r15, 1; shl.b32 %r13, %r13, 7; add.u32 %r16, %r5, %r14;
+             @!%p1 bra C; setp.lt.u32 %p2, %r11, 2; @%p2 bra P; xor.b32 %r17, %r15, 1;
+             V: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p3, [%r16+528], %r17; @!%p3 bra V;
+             P: add.u32 %r17, %r9, %r13; st.shared::cluster.u32 [%r17], %r12; add.u32 %r17, %r9, %r14;
+             mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r17+512];
+             C: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p3, [%r16+512], %r15; @!%p3 bra C;
+             add.u32 %r17, %r5, %r13; ld.shared.u32 %r12, [%r17]; add.u32 %r17, %r10, %r14;
+             mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r17+528];
+             add.u32 %r12, %r12, 10; add.u32 %r11, %r11, 1; setp.lt.u32 %p4, %r11, 9; @%p4 bra L; st.global.u32 [%d3], %r12; {last}"
+        )
+    };
+    for (blocks, cluster) in [(4, 2), (8, 4), (8, 8)] {
+        let left = left((blocks, cluster, 32), &body(MEET)).expect("runs");
+        for block in 0..blocks {
+            let (first, rank) = (block / cluster * cluster, block % cluster);
+            let from = first + (rank + 9 * cluster - 9) % cluster;
+            assert_eq!(left[(block * 32) as usize..][..32], [from + 90; 32], "{cluster} {block}");
+        }
+    }
+    for (from, to, expected) in [
+        ("setp.lt.u32 %p2, %r11, 2; @%p2 bra P;", "bra P;", "there is no barrier between them"),
+        (
+            "arrive.release.cluster.shared",
+            "arrive.relaxed.cluster.shared",
+            "there is no barrier between them",
+        ),
+        ("parity.acquire.cluster", "parity.relaxed.cluster", "there is no barrier between them"),
+        (MEET, "", "of its cluster may still access its shared memory"),
+    ] {
+        let body = match from {
+            MEET => body(""),
+            _ => body(MEET).replace(from, to),
+        };
+        let error = left((4, 4, 32), &body).expect_err(expected);
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+/// Four words of each thread go to the other block, which may end once they have come.
+#[test]
+fn stores_that_complete_bytes() {
+    let body = format!(
+        "{} @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], 512; {NEXT} mov.u32 %r9, m; mapa.shared::cluster.u32 %r9, %r9, %r8;
+         {MEET} mad.lo.u32 %r7, %r1, 16, %r7; add.u32 %r10, %r6, 1; add.u32 %r11, %r6, 2;
+         st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%r7], {{%r6, %r10, %r11, %r6}}, [%r9]; {WAIT}
+         mad.lo.u32 %r12, %r1, 16, %r5; ld.shared.v4.u32 {{%r13, %r14, %r15, %r16}}, [%r12]; add.u32 %r13, %r13, %r15; st.global.u32 [%d3], %r13;",
+        object(1)
+    );
+    let expected: Vec<u32> = (32..64).chain(0..32).map(|thread| 2 * thread + 2).collect();
+    assert_eq!(left((2, 2, 32), &body).expect("runs")[..64], expected);
+    let wrong = body.replace("16, %r7;", "16, %r7; add.u32 %r7, %r7, 4;");
+    let error = left((2, 2, 32), &wrong).expect_err("an address");
+    assert!(
+        error.contains("copies 16 bytes at 0x4 of shared memory, which is not a multiple of 16"),
+        "{error}"
+    );
+}
+
 /// One block of a cluster copies for all; two bring a half each.
 #[test]
 fn copies_to_several_blocks() {
@@ -290,7 +357,9 @@ fn copies_across() {
     };
     let expected: Vec<u32> = (64..96).chain(0..64).collect();
     assert_eq!(left((3, 3, 32), &across("", "%r8")).expect("runs")[..96], expected);
+    let exits = "setp.eq.u32 %p2, %r2, 1; @%p2 exit;";
     for (after, barrier, expected) in [
+        (exits, "%r8", "the block ends while a copy to another block may still read its shared memory"),
         (
             "st.shared.u32 [s], 1;",
             "%r8",

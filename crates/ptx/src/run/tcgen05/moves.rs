@@ -104,10 +104,10 @@ impl Warp {
                     let at = in_shared(self.registers.addresses(*barrier)[lane]);
                     let blocks = blocks.map(|blocks| self.registers.word(blocks)[lane]);
                     let over = block.tensor.last(block.clocks.by(self.number).warp);
-                    let left = block.clocks.leave(self.number).with_products(over);
                     for at in block.targets(at, blocks).map_err(fault)? {
-                        let Reached { shared, objects, at, .. } =
+                        let Reached { shared, objects, clocks, at, .. } =
                             block.reach(self.number, at).map_err(fault)?;
+                        let left = clocks.leave(self.number).with_products(over);
                         let at = shared.checked(at, 8, "finds an mbarrier object of").map_err(fault)?;
                         objects.get(at).map_err(fault)?.arrive_late(&left).map_err(fault)?;
                     }
