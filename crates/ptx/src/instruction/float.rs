@@ -20,11 +20,13 @@ pub(super) const ROWS: &[Row] = &[
     computed("add", &["f32"], "rn|rz|rm|rp? ftz? sat?", |at| two(at, Float2::Add)),
     computed("add", &["f32x2"], "rn|rz|rm|rp? ftz?", |at| two(at, Float2::Add)).since(Since::Blackwell),
     computed("add", &["f64"], "rn|rz|rm|rp?", |at| two(at, Float2::Add)),
+    computed("add", &["f32", "f16 bf16"], "rn|rz|rm|rp sat?", |at| mixed(at, Float2::Add)).since(Since::Blackwell),
     computed("sub", &["f16 f16x2"], "rn? ftz? sat?", |at| two(at, Float2::Subtract)),
     computed("sub", &["bf16 bf16x2"], "rn?", |at| two(at, Float2::Subtract)).since(Since::Hopper),
     computed("sub", &["f32"], "rn|rz|rm|rp? ftz? sat?", |at| two(at, Float2::Subtract)),
     computed("sub", &["f32x2"], "rn|rz|rm|rp? ftz?", |at| two(at, Float2::Subtract)).since(Since::Blackwell),
     computed("sub", &["f64"], "rn|rz|rm|rp?", |at| two(at, Float2::Subtract)),
+    computed("sub", &["f32", "f16 bf16"], "rn|rz|rm|rp sat?", |at| mixed(at, Float2::Subtract)).since(Since::Blackwell),
     computed("mul", &["f16 f16x2"], "rn? ftz? sat?", |at| two(at, Float2::Multiply)),
     computed("mul", &["bf16 bf16x2"], "rn?", |at| two(at, Float2::Multiply)).since(Since::Hopper),
     computed("mul", &["f32"], "rn|rz|rm|rp? ftz? sat?", |at| two(at, Float2::Multiply)),
@@ -35,6 +37,7 @@ pub(super) const ROWS: &[Row] = &[
     computed("fma", &["f32"], "rn|rz|rm|rp ftz? sat?", fused),
     computed("fma", &["f32x2"], "rn|rz|rm|rp ftz?", fused).since(Since::Blackwell),
     computed("fma", &["f64"], "rn|rz|rm|rp", fused),
+    computed("fma", &["f32", "f16 bf16"], "rn|rz|rm|rp sat?", mixed_fused).since(Since::Blackwell),
     computed("mad", &["f32"], "rn|rz|rm|rp ftz? sat?", fused),
     computed("mad", &["f64"], "rn|rz|rm|rp", fused),
     computed("div", &["f32"], "rn|rz|rm|rp ftz?", |at| two(at, Float2::Divide)),
@@ -174,6 +177,30 @@ fn two(at: &Instruction, f: Float2) -> Computation {
         _ => lanes2(move |a: &Lanes, b: &Lanes| words2(f, float, mode, a, b), kind, [kind; 2]),
     };
     made.spreads(float.spread())
+}
+
+/// FP32.
+const SINGLE: Float = Float { number: Number::Single, packed: false };
+
+/// Halves as FP32, which has all of them.
+fn widened(kind: Type, a: &Lanes) -> Lanes {
+    if kind == Type::F16 { map1(a, from_half) } else { map1(a, |a| a << 16) }
+}
+
+/// An operation in FP32 whose first operand is a half.
+fn mixed(at: &Instruction, f: Float2) -> Computation {
+    let (mode, kind) = (Mode::of(at), kind(at));
+    let f = move |a: &Lanes, b: &Lanes| words2(f, SINGLE, mode, &widened(kind, a), b);
+    lanes2(f, Type::F32, [kind, Type::F32])
+}
+
+/// A multiply-add in FP32 of two halves.
+fn mixed_fused(at: &Instruction) -> Computation {
+    let (mode, negate, kind) = (Mode::of(at), at.negate, kind(at));
+    let f = move |a: &Lanes, b: &Lanes, c: &Lanes| {
+        words_fma(SINGLE, mode, negate, &widened(kind, a), &widened(kind, b), c)
+    };
+    lanes3(f, Type::F32, [kind, kind, Type::F32])
 }
 
 fn fused(at: &Instruction) -> Computation {

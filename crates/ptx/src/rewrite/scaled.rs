@@ -4,9 +4,11 @@
 //! whether the GPU rounds it once or twice there is not known. The second multiplication looks at the factors of the first, and it is
 //! an error where that matters.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use super::asked::known;
 use super::contract::rounds;
+use super::dead::live;
 use super::list::insert_before;
 use super::uses::Uses;
 use crate::flow::Flow;
@@ -15,17 +17,17 @@ use crate::text::{Function, Instruction, Operand, Register, RegisterId, Width};
 /// 2, 4, 8 and their reciprocals.
 const POWERS: [u32; 6] = [0x4000_0000, 0x4080_0000, 0x4100_0000, 0x3f00_0000, 0x3e80_0000, 0x3e00_0000];
 
-/// The operand that is scaled by a constant.
-fn scaled(instruction: &Instruction) -> Option<RegisterId> {
-    let is_power = |operand: &Operand| matches!(operand, Operand::Single(bits) if POWERS.contains(bits));
-    match instruction.operands.as_slice() {
-        [_, Operand::Register(id), power] | [_, power, Operand::Register(id)]
-            if instruction.name() == "mul" && is_product(instruction) && is_power(power) =>
-        {
-            Some(*id)
-        }
-        _ => None,
-    }
+/// A product that is scaled, and the multiplication that scales it, with the operand that is the product.
+struct Scaled {
+    at: usize,
+    operand: usize,
+    product: usize,
+}
+
+/// Whether an instruction is a multiplication of FP32 in which one is possible: `mul` and `mul.rn` are one.
+fn may_scale(instruction: &Instruction) -> bool {
+    let rounds = ["rz", "rm", "rp"].iter().any(|word| instruction.has(word));
+    instruction.name() == "mul" && !rounds && instruction.form.ends_with(".f32")
 }
 
 /// Whether ptxas may scale it: a multiplication is what it ends with.
@@ -35,24 +37,59 @@ fn is_product(instruction: &Instruction) -> bool {
         "div" => instruction.has("approx") || instruction.has("full"),
         _ => false,
     };
-    ends && instruction.form.ends_with(".f32")
+    ends && instruction.form.ends_with(".f32") && !instruction.has("sat")
+}
+
+/// The definition of a register, through moves.
+fn defined(function: &Function, uses: &Uses, mut at: usize, mut register: RegisterId) -> Option<usize> {
+    for _ in 0..16 {
+        let [definition] = uses.reaching.get(&(at, register))?.as_slice() else { return None };
+        let one = &function.instructions[*definition];
+        match (one.name(), one.operands.as_slice()) {
+            ("mov", [_, Operand::Register(from)]) if one.guard.is_none() => {
+                (at, register) = (*definition, *from)
+            }
+            _ => return Some(*definition),
+        }
+    }
+    None
+}
+
+fn find(function: &Function) -> Vec<Scaled> {
+    let all = &function.instructions;
+    if !all.iter().any(may_scale) {
+        return vec![];
+    }
+    let flow = Flow::of(all);
+    let Some(uses) = Uses::of(function, &flow) else { return vec![] };
+    let live = live(function, &uses);
+    let scaled = |at: usize| {
+        let is_power = |operand: usize| {
+            let bits = known(function, &uses, at, &all[at].operands[operand]);
+            bits.is_some_and(|bits| POWERS.contains(&(bits as u32)))
+        };
+        let operand = (1..3).find(|operand| is_power(3 - operand))?;
+        let Operand::Register(register) = all[at].operands[operand] else { return None };
+        let product = defined(function, &uses, at, register)?;
+        let used = uses.of[product].iter().filter(|one| live[one.at]).count();
+        (product != at && used == 1 && is_product(&all[product])).then_some(Scaled { at, operand, product })
+    };
+    (0..all.len())
+        .filter(|at| may_scale(&all[*at]) && all[*at].operands.len() == 3)
+        .filter_map(scaled)
+        .collect()
+}
+
+/// Multiplications of a text that are scaled, or scale.
+pub(super) fn numbers(function: &Function) -> HashSet<usize> {
+    find(function).iter().flat_map(|one| [one.at, one.product]).collect()
 }
 
 /// Makes each a multiplication that looks.
 pub(super) fn apply(function: &mut Function) {
-    if !function.instructions.iter().any(|instruction| scaled(instruction).is_some()) {
-        return;
-    }
-    let flow = Flow::of(&function.instructions);
-    let Some(uses) = Uses::of(function, &flow) else { return };
     let mut before: HashMap<usize, Vec<Instruction>> = HashMap::new();
-    for at in 0..function.instructions.len() {
-        let Some(register) = scaled(&function.instructions[at]) else { continue };
-        let Some([product]) = uses.reaching.get(&(at, register)).map(Vec::as_slice) else { continue };
-        let first = function.instructions[*product].clone();
-        if *product == at || uses.of[*product].len() != 1 || first.has("sat") || !is_product(&first) {
-            continue;
-        }
+    for Scaled { at, operand, product } in find(function) {
+        let first = function.instructions[product].clone();
         let factors = [0, 1].map(|_| {
             function.registers.push(Register { name: "%factor".to_owned(), width: Width::Word(32) });
             (function.registers.len() - 1) as RegisterId
@@ -63,7 +100,7 @@ pub(super) fn apply(function: &mut Function) {
             negate: [false; 2],
             ..first.clone()
         };
-        let list = before.entry(*product).or_default();
+        let list = before.entry(product).or_default();
         match first.name() {
             "mul" => list.extend(
                 factors
@@ -78,8 +115,8 @@ pub(super) fn apply(function: &mut Function) {
             }
         }
         let second = &mut function.instructions[at];
-        second.form = second.form.replacen("mul", "%scaled", 1);
-        if matches!(second.operands[1], Operand::Single(_)) {
+        second.form = second.form.replacen("mul", "%scaled", 1).replace(".rn", "");
+        if operand == 2 {
             second.operands.swap(1, 2);
         }
         second.operands.extend(factors.map(Operand::Register));

@@ -479,6 +479,19 @@ fn a_product_that_is_scaled_is_doubtful_where_it_matters() {
             assert!(error.contains("ptxas scales the product by a power of two"), "{target}: {error}");
         }
     }
+    // through moves, by a constant in a register, and by a second multiplication that names its rounding
+    for body in [
+        "mov.b32 %r6, 0f3F000000;\nmul.f32 %r5, %r1, %r2;\nmul.f32 %r9, %r6, %r5;",
+        "mul.f32 %r5, %r1, %r2;\nmov.b32 %r6, %r5;\nmul.f32 %r9, %r6, 0f3F000000;",
+        "mul.f32 %r5, %r1, %r2;\nmul.rn.f32 %r9, %r5, 0f3F000000;",
+        "mul.f32 %r5, %r1, %r2; add.f32 %r7, %r5, %r1;\nmul.f32 %r9, %r5, 0f3F000000;",
+    ] {
+        for (target, compiler) in compilers() {
+            let kernel = compiled(target, &compiler, body);
+            let error = result_or_error(&kernel, [of(2.75), 1, 0, 0]).expect_err(body).to_string();
+            assert!(error.contains("ptxas scales"), "{target}: {body}: {error}");
+        }
+    }
     // the product is used elsewhere, or it is no power of two that the code has: two multiplications
     for body in [
         "mul.f32 %r5, %r1, %r2;\nmul.f32 %r6, %r5, 0f3F000000;\nxor.b32 %r7, %r5, %r5; or.b32 %r9, %r6, %r7; st.global.b32 [%d10+40], %r5;",

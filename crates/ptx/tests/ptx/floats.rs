@@ -384,3 +384,24 @@ fn extremes_of_three_numbers() {
         assert_eq!(results_on("sm_100a", &line, 32, 32, &rows), magnitudes, "{line}");
     }
 }
+
+/// Halves in operations of FP32, as Triton compiles `x - max(x)` for Blackwell: each half is an FP32 number.
+#[test]
+fn operations_of_fp32_on_halves() {
+    let halves = [0x3c00, 0xbc01, 0x0001, 0x7bff, 0xfc00, 0x7e00, 0x8000, 0x4049, 0x7f7f, 0xff81];
+    let singles: [u64; 6] = [0x3f80_0000, 0x8000_0001, 0x7f7f_ffff, 0xff80_0000, 0x3301_0000, 0x7fc0_0000];
+    let rows: Vec<Row> =
+        halves.iter().flat_map(|half| singles.map(|single| [*half, single, *half ^ 0x8155, 0])).collect();
+    for kind in ["f16", "bf16"] {
+        let wide = format!("cvt.f32.{kind} %r20, %h5; cvt.f32.{kind} %r21, %h7;");
+        for (mixed, plain) in [
+            (format!("add.rn.f32.{kind} $d, %h5, %r6;"), "add.rn.f32 $d, %r20, %r6;"),
+            (format!("sub.rz.f32.{kind} $d, %h5, %r6;"), "sub.rz.f32 $d, %r20, %r6;"),
+            (format!("sub.rn.sat.f32.{kind} $d, %h5, %r6;"), "sub.rn.sat.f32 $d, %r20, %r6;"),
+            (format!("fma.rm.f32.{kind} $d, %h5, %h7, %r6;"), "fma.rm.f32 $d, %r20, %r21, %r6;"),
+        ] {
+            let given = results_on("sm_100a", &mixed, 32, 32, &rows);
+            assert_eq!(given, results_on("sm_100a", &format!("{wide} {plain}"), 32, 32, &rows), "{mixed}");
+        }
+    }
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import threading
 import warnings
@@ -430,3 +431,33 @@ def test_tasks_that_take_turns_in_one_thread_are_no_emulations_of_each_other():
 
     for run in (in_turn, in_threads):
         assert asyncio.run(run()) == [2.0**-6, 0]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_keeps_its_emulation_where_another_thread_had_one():
+    # the child closes the frames of the parent's other threads
+    with torch.no_grad(), emulate("mi250x"):
+        expected = MODEL(X)
+    assert not torch.equal(expected, MODEL(X))
+    entered, leave = threading.Event(), threading.Event()
+
+    def other():
+        with torch.no_grad(), emulate("h100"):
+            MODEL(X)
+            entered.set()
+            leave.wait()
+
+    thread = threading.Thread(target=other)
+    with torch.no_grad(), emulate("mi250x"):
+        thread.start()
+        entered.wait()
+        child = os.fork()
+        if child == 0:
+            try:
+                os._exit(0 if torch.equal(MODEL(X), expected) else 1)
+            finally:
+                os._exit(2)
+        assert os.waitpid(child, 0)[1] == 0
+    leave.set()
+    thread.join()

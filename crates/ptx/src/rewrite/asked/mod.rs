@@ -27,6 +27,7 @@ use crate::text::{Function, Instruction, Module};
 
 pub use cache::CACHE_BYTES;
 pub use folder::CACHE_VARIABLE;
+pub(super) use origin::known;
 use tools::Failure;
 pub use tools::{FOLDERS_VARIABLE, TIME_LIMIT, Tools};
 
@@ -49,6 +50,23 @@ pub(super) fn apply(
     let compiled =
         cache::compiled(tools, module, function, target).map_err(|failure| failure.why().to_owned())?;
     let listing = sass::Listing::parse(&compiled.listing);
+    let scaled = super::scaled::numbers(function);
+    let is_scaled = |number: usize| {
+        let words = ["D2", "D4", "D8", "M2", "M4", "M8"];
+        listing.of(number).iter().any(|at| {
+            let one = &listing.code[*at];
+            one.name() == "FMUL" && words.iter().any(|word| one.has(word))
+        })
+    };
+    for (number, Instruction { line, form, .. }) in function.instructions.iter().enumerate() {
+        if matches!(form.split('.').next(), Some("mul" | "div"))
+            && is_scaled(number)
+            && !scaled.contains(&number)
+        {
+            let why = "ptxas scales a product by a power of two in the same instruction, and which one is not known";
+            rewrites.doubts.push(Doubt { line: *line, form: form.clone(), why: why.to_owned() });
+        }
+    }
     let normal = std::cell::OnceCell::new();
     let text = function.clone();
     let normal = || normal.get_or_init(|| Normal::of(&text)).as_ref();

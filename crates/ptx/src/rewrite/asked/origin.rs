@@ -166,7 +166,12 @@ fn through(
 }
 
 /// The constant that a register is known to hold.
-pub(super) fn known(function: &Function, uses: &Uses, at: usize, operand: &Operand) -> Option<u64> {
+pub(in crate::rewrite) fn known(
+    function: &Function,
+    uses: &Uses,
+    at: usize,
+    operand: &Operand,
+) -> Option<u64> {
     let (mut at, mut operand) = (at, operand.clone());
     for _ in 0..16 {
         let Operand::Register(id) = operand else { return constant(&operand) };

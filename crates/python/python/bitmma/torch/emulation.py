@@ -295,12 +295,13 @@ class emulate(TorchDispatchMode):
     @contextmanager
     def again(self) -> Iterator[None]:
         """Turns the emulation on for what its own handler calls."""
-        depth = torch._C._len_torch_dispatch_stack()
+        depth, thread = torch._C._len_torch_dispatch_stack(), threading.get_ident()
         _python_dispatch._push_mode(self)
         try:
             yield
         finally:
-            while torch._C._len_torch_dispatch_stack() > depth:
+            # a forked child closes the frames of its parent's other threads
+            while threading.get_ident() == thread and torch._C._len_torch_dispatch_stack() > depth:
                 _python_dispatch._pop_mode()
 
     def __torch_dispatch__(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -27,11 +28,14 @@ def watched(emulation: emulate) -> Iterator[None]:
     if not TELLS:
         yield
         return
+    thread = threading.get_ident()
     torch._C._autograd._push_node_creation_hook(lambda node: made(emulation, node))
     try:
         yield
     finally:
-        torch._C._autograd._pop_node_creation_hook()
+        # a forked child closes the frames of its parent's other threads
+        if threading.get_ident() == thread:
+            torch._C._autograd._pop_node_creation_hook()
 
 
 def made(emulation: emulate, node: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Callable
 
@@ -121,11 +122,17 @@ class Calls(TorchFunctionMode):
     def __init__(self, emulation: emulate) -> None:
         super().__init__()
         self._emulation = emulation
+        self._thread = threading.get_ident()
 
     def __enter__(self) -> Calls:
         settings.look()
         super().__enter__()
         return self
+
+    def __exit__(self, *error: Any) -> None:
+        # a forked child closes the frames of its parent's other threads
+        if threading.get_ident() == self._thread:
+            super().__exit__(*error)
 
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
         kwargs = kwargs or {}
