@@ -35,7 +35,7 @@ fn what_is_refused_is_shown_with_its_reason() {
     std::fs::write(&path, text.replacen("add.f32 ", "tcgen05.shift.f32 ", 1)).unwrap();
     let shown = bitmma(&["kernel", "show", path.to_str().unwrap()]);
     let line = shown.fine().lines().find(|line| line.starts_with("tcgen05")).unwrap();
-    assert!(line.contains("refused") && line.contains("tensor memory"), "{line}");
+    assert!(line.contains("refused") && line.contains("needs sm_100"), "{line}");
     assert!(
         bitmma(&["kernel", "run", path.to_str().unwrap(), "--grid", "1"]).refused().contains("tcgen05.shift")
     );
