@@ -11,6 +11,7 @@ mod copies;
 mod dead;
 mod evaluate;
 mod fuse;
+mod known;
 mod list;
 mod loops;
 mod normal;

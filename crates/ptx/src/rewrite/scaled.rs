@@ -6,9 +6,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::asked::known;
 use super::contract::rounds;
 use super::dead::live;
+use super::known::known;
 use super::list::insert_before;
 use super::uses::Uses;
 use crate::flow::Flow;

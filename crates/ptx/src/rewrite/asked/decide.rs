@@ -4,10 +4,11 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::super::contract::{is_product, multiplies, rounds};
 use super::super::evaluate;
+use super::super::known::known;
 use super::super::normal::Normal;
 use super::super::uses::Uses;
 use super::alike::{alike, alike_in_turns};
-use super::origin::{Origin, kind, known, origin};
+use super::origin::{Origin, kind, origin};
 use super::sass::{Listing, Sass, Value, value};
 use crate::error::Doubt;
 use crate::program::Type;

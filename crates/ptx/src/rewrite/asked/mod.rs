@@ -27,7 +27,6 @@ use crate::text::{Function, Instruction, Module};
 
 pub use cache::CACHE_BYTES;
 pub use folder::CACHE_VARIABLE;
-pub(super) use origin::known;
 use tools::Failure;
 pub use tools::{FOLDERS_VARIABLE, TIME_LIMIT, Tools};
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::super::known::{constant, known};
 use super::super::uses::Uses;
 use crate::text::{Function, Instruction, Operand, RegisterId};
 
@@ -32,15 +33,6 @@ pub(super) struct Step {
     pub(super) to: (RegisterId, Part),
     pub(super) from: (RegisterId, Part),
     pub(super) negates: bool,
-}
-
-/// The bits of a constant.
-pub(super) fn constant(operand: &Operand) -> Option<u64> {
-    match operand {
-        Operand::Integer(value) | Operand::Double(value) => Some(*value),
-        Operand::Single(bits) => Some(u64::from(*bits)),
-        _ => None,
-    }
 }
 
 /// Follows an operand of an instruction back. `like`: an instruction of the type that the value has.
@@ -163,28 +155,6 @@ fn through(
         }
         _ => None,
     }
-}
-
-/// The constant that a register is known to hold.
-pub(in crate::rewrite) fn known(
-    function: &Function,
-    uses: &Uses,
-    at: usize,
-    operand: &Operand,
-) -> Option<u64> {
-    let (mut at, mut operand) = (at, operand.clone());
-    for _ in 0..16 {
-        let Operand::Register(id) = operand else { return constant(&operand) };
-        let [definition] = uses.reaching.get(&(at, id))?.as_slice() else { return None };
-        let instruction = &function.instructions[*definition];
-        match (instruction.name(), instruction.operands.as_slice()) {
-            ("mov", [Operand::Register(_), source]) if instruction.guard.is_none() => {
-                (at, operand) = (*definition, source.clone());
-            }
-            _ => return None,
-        }
-    }
-    None
 }
 
 /// The type of a form, which is its last word.
