@@ -47,7 +47,7 @@ fn defined(function: &Function, uses: &Uses, mut at: usize, mut register: Regist
         let one = &function.instructions[*definition];
         match (one.name(), one.operands.as_slice()) {
             ("mov", [_, Operand::Register(from)]) if one.guard.is_none() => {
-                (at, register) = (*definition, *from)
+                (at, register) = (*definition, *from);
             }
             _ => return Some(*definition),
         }
