@@ -148,7 +148,7 @@ impl Decoder<'_> {
         let region = self.region(form, address);
         let elements = form.one_of(&[("v2", 2), ("v4", 4), ("v8", 8)]).unwrap_or(1);
         let wide = form.flag("b128");
-        if wide && OLDER.contains(&architecture) {
+        if wide && Since::Hopper.missing(architecture).is_some() {
             return Err(form.refuse("it needs sm_90 or later"));
         }
         let kind = if wide { Type::B64 } else { form.need_kind()? };
@@ -330,10 +330,6 @@ pub(super) fn any(words: &[&str], known: &[&str]) -> bool {
     words.iter().any(|word| known.contains(word))
 }
 
-/// Before sm_90.
-const OLDER: [Architecture; 4] =
-    [Architecture::Volta, Architecture::Turing, Architecture::Ampere, Architecture::Ada];
-
 const HALVES: [&str; 4] = ["f16", "bf16", "f16x2", "bf16x2"];
 
 fn vector(words: &[&str]) -> usize {
@@ -380,7 +376,7 @@ fn wrong_atomic(name: &str, words: &[&str], architecture: Architecture) -> Optio
         8 if matches!(kind, "f32" | "f16x2" | "bf16x2") => {
             Some(format!("a vector of {kind} has at most four"))
         }
-        _ if OLDER.contains(&architecture) => Some("vectors need sm_90 or later".to_owned()),
+        _ if Since::Hopper.missing(architecture).is_some() => Some("vectors need sm_90 or later".to_owned()),
         _ => None,
     }
 }
