@@ -17,9 +17,6 @@ TARGETS = {"80": "sm_80", "90": "sm_90a", "100": "sm_100a"}
 
 #: What may be refused, and the reason is in the message: objects of barriers, tensor memory.
 REFUSED = ("mbarrier", "tcgen05", "cp.async.bulk")
-#: Forms of sm_100 that take a narrow operand into FP32.
-MIXED = ("fma.rn.f32.f16", "sub.rn.f32.f16", "sub.rn.f32.bf16")
-
 LETTER = {"8": "%h", "16": "%h", "32": "%r", "64": "%d"}
 SIZES = {"f16x2": "32", "bf16x2": "32", "f32x2": "64", "tf32": "32", "e4m3x2": "16", "e5m2x2": "16"}
 #: Operands after the result, by name, where there are not two.
@@ -101,6 +98,8 @@ def instruction(form: str) -> str:
     sources = [register(kinds[-1] if name != "dp4a" else "b32", 2 + index) for index in range(ARITY.get(name, 2))]
     if wide and len(sources) == 3:
         sources[2] = result
+    if name in ("add", "sub", "fma") and form.endswith((".f32.f16", ".f32.bf16")):  # of halves in FP32
+        sources = [*(f"%h{2 + index}" for index in range(len(sources) - 1)), result]
     if name in ("shl", "shr"):
         sources[1] = "%r9"
     if name == "bfe":
@@ -120,14 +119,8 @@ def test_every_form_is_decoded_or_refused_by_name(group: str) -> None:
     capability = group.rsplit("_", 1)[1]
     refused, wrong = [], []
     for form in FORMS[group]["forms"]:
-        may_be = form.startswith(REFUSED) or (capability == "100" and form in MIXED)
-        if form.startswith(REFUSED):
-            line = f"{form} [%r20];"
-        elif may_be:
-            plain = form.rsplit(".", 1)[0]
-            line = instruction(plain).replace(plain, form)
-        else:
-            line = instruction(form)
+        may_be = form.startswith(REFUSED)
+        line = f"{form} [%r20];" if may_be else instruction(form)
         try:
             [found] = [one for one in Ptx(text(line, TARGETS[capability])).survey() if one[0] == form.replace("nNk", "n64k")]
         except Exception as error:
@@ -141,4 +134,4 @@ def test_every_form_is_decoded_or_refused_by_name(group: str) -> None:
     if capability != "100":
         assert not refused
     else:
-        assert all(form.startswith(REFUSED) or form in MIXED for form in refused)
+        assert all(form.startswith(REFUSED) for form in refused)
