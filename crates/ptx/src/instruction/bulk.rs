@@ -1,6 +1,7 @@
 //! Barrier objects, bulk copies and tensor maps (PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier", "Data
 //! Movement and Conversion Instructions: Asynchronous copy", "Tensor Map Proxy").
 
+use super::memory::REDUCTIONS;
 use super::row::{Row, Since, free};
 use crate::decode::decoder::Decoder;
 use crate::decode::form::{Form, operands};
@@ -122,17 +123,7 @@ impl Decoder<'_> {
         let [address, value, barrier] = operands(at)?;
         let is_near = form.flag("shared::cluster");
         let elements = form.one_of(&[("v2", 2), ("v4", 4)]).unwrap_or(1);
-        let ops = [
-            ("add", AtomicOp::Add),
-            ("min", AtomicOp::Minimum),
-            ("max", AtomicOp::Maximum),
-            ("inc", AtomicOp::Increment),
-            ("dec", AtomicOp::Decrement),
-            ("and", AtomicOp::And),
-            ("or", AtomicOp::Or),
-            ("xor", AtomicOp::Xor),
-        ];
-        let op = form.one_of(&ops);
+        let op = form.one_of(&REDUCTIONS);
         let kind = form.need_kind()?;
         let region = if is_near { Region::Shared } else { Region::Generic };
         let bytes = (kind.bits() / 8) as u8;
@@ -279,17 +270,7 @@ impl Decoder<'_> {
             form.drop_if(|_| true);
             return Ok(Op::Nothing);
         }
-        let ops = [
-            ("add", AtomicOp::Add),
-            ("min", AtomicOp::Minimum),
-            ("max", AtomicOp::Maximum),
-            ("inc", AtomicOp::Increment),
-            ("dec", AtomicOp::Decrement),
-            ("and", AtomicOp::And),
-            ("or", AtomicOp::Or),
-            ("xor", AtomicOp::Xor),
-        ];
-        let op = if form.flag("reduce") { form.one_of(&ops) } else { None };
+        let op = if form.flag("reduce") { form.one_of(&REDUCTIONS) } else { None };
         self.ordered |= op.is_some();
         let policy = form.flag("L2::cache_hint");
         let multicasts = form.flag("multicast::cluster");

@@ -10,6 +10,18 @@ use crate::error::Error;
 use crate::program::{Access, Address, Atomic, AtomicOp, Condition, Op, Order, Region, Slot, Tile, Type};
 use crate::text::{Base, Instruction, Operand, Space};
 
+/// What `atom`, `red` and bulk copies combine by.
+pub(super) const REDUCTIONS: [(&str, AtomicOp); 8] = [
+    ("add", AtomicOp::Add),
+    ("min", AtomicOp::Minimum),
+    ("max", AtomicOp::Maximum),
+    ("inc", AtomicOp::Increment),
+    ("dec", AtomicOp::Decrement),
+    ("and", AtomicOp::And),
+    ("or", AtomicOp::Or),
+    ("xor", AtomicOp::Xor),
+];
+
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
     free("ld", |decoder, form, at| decoder.access(form, at)),
@@ -118,19 +130,9 @@ impl Decoder<'_> {
         drop_hints(form);
         let policy = form.flag("L2::cache_hint");
         let no_flush = form.flag("noftz");
-        let ops = [
-            ("add", AtomicOp::Add),
-            ("min", AtomicOp::Minimum),
-            ("max", AtomicOp::Maximum),
-            ("and", AtomicOp::And),
-            ("or", AtomicOp::Or),
-            ("xor", AtomicOp::Xor),
-            ("exch", AtomicOp::Exchange),
-            ("cas", AtomicOp::CompareExchange),
-            ("inc", AtomicOp::Increment),
-            ("dec", AtomicOp::Decrement),
-        ];
-        let op = form.one_of(&ops).ok_or_else(|| form.unsupported())?;
+        let exchanges = [("exch", AtomicOp::Exchange), ("cas", AtomicOp::CompareExchange)];
+        let op = form.one_of(&REDUCTIONS).or_else(|| form.one_of(&exchanges));
+        let op = op.ok_or_else(|| form.unsupported())?;
         let mut list = at.operands.as_slice();
         if policy {
             list = list.split_last().map_or(list, |(_, rest)| rest);
