@@ -18,21 +18,6 @@ use crate::instruction::bulk::reduces;
 use crate::lanes::each;
 use crate::program::{Address, AtomicOp, Bulk, Region, Type, Word};
 
-/// Types of elements of a map by their number.
-const KINDS: [Type; 11] = [
-    Type::U8,
-    Type::U16,
-    Type::U32,
-    Type::S32,
-    Type::U64,
-    Type::S64,
-    Type::F16,
-    Type::F32,
-    Type::F32,
-    Type::F64,
-    Type::BF16,
-];
-
 /// An element of a box: where it is in the box, and in global memory, if it is in the tensor.
 type Visit<'v> = &'v mut dyn FnMut(u64, Option<u64>) -> Result<(), String>;
 
@@ -503,7 +488,7 @@ impl Warp {
         let places = (0..size).step_by(16).map(|step| map.exchanged(from.wrapping_add(step)));
         let bytes = self.read_shared(places, lane, block)?;
         let launch = block.launch;
-        let kind = KINDS[usize::from(map.kind).min(10)];
+        let kind = map.element_type().unwrap_or(Type::U8); // a map has been checked
         if let Some(op) = op {
             reduces(op, kind, true).map_err(fault)?;
         }

@@ -1,12 +1,22 @@
 //! Tensor maps: where the elements of a box of a tensor are in global memory, and where in shared memory.
 
 use crate::error::Error;
-use crate::program::Field;
+use crate::program::{Field, Type};
 
-/// Types of elements by their number in a map (PTX ISA, "tensormap.replace": `.elemtype`), and their bytes; none where a copy would
-/// convert them.
-const BYTES: [Option<u64>; 11] =
-    [Some(1), Some(2), Some(4), Some(4), Some(8), Some(8), Some(2), Some(4), None, Some(8), Some(2)];
+/// Types of elements by their number in a map (PTX ISA, "tensormap.replace": `.elemtype`); none where a copy would convert them.
+const KINDS: [Option<Type>; 11] = [
+    Some(Type::U8),
+    Some(Type::U16),
+    Some(Type::U32),
+    Some(Type::S32),
+    Some(Type::U64),
+    Some(Type::S64),
+    Some(Type::F16),
+    Some(Type::F32),
+    None,
+    Some(Type::F64),
+    Some(Type::BF16),
+];
 
 /// A tensor and the boxes that are copied: what `cuTensorMapEncodeTiled` is given. On a GPU its 128 bytes are opaque; here they are
 /// these fields.
@@ -118,9 +128,14 @@ impl TensorMap {
         Ok(map)
     }
 
+    /// The type of an element, if one such can be copied.
+    pub(super) fn element_type(&self) -> Option<Type> {
+        KINDS.get(usize::from(self.kind)).copied().flatten()
+    }
+
     /// Bytes of an element.
     pub(super) fn element(&self) -> u64 {
-        BYTES.get(usize::from(self.kind)).copied().flatten().unwrap_or(1)
+        self.element_type().map_or(1, |kind| u64::from(kind.bits()) / 8)
     }
 
     /// Of how many elements along a dimension each is copied ("cuTensorMapEncodeTiled": without interleave the hardware ignores the
@@ -143,7 +158,7 @@ impl TensorMap {
         if !(1..=5).contains(&rank) {
             return Err(format!("a tensor map has 1 to 5 dimensions, not {rank}"));
         }
-        if BYTES.get(usize::from(self.kind)).copied().flatten().is_none() {
+        if self.element_type().is_none() {
             return Err(format!("a tensor map of elements of type {:#x} is not supported", self.kind));
         }
         if self.interleave != 0 {
