@@ -27,7 +27,7 @@ impl Warp {
             let at = shared.checked(at, 8, "finds an mbarrier object of").map_err(fault)?;
             let left = clocks.leave(self.number);
             let barrier = objects.get(at).map_err(fault)?;
-            barrier.bytes -= i64::from(bytes);
+            barrier.expect(-i64::from(bytes)).map_err(fault)?;
             barrier.bring(Brought::default(), &left).map_err(fault)?;
         }
         self.spin.changes = true;
