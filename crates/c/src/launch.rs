@@ -201,14 +201,11 @@ pub unsafe extern "C" fn bitmma_launch(
         let arguments = arguments.iter().enumerate().map(|(at, one)| one.argument(at, &held));
         let arguments: Vec<Argument> = arguments.collect::<Result<_, _>>()?;
         let launch = Launch {
-            kernel,
-            grid: options.grid,
             block: (options.block != [0; 3]).then_some(options.block),
-            cluster: None,
             shared: options.shared.as_ref().copied(),
             allow_doubtful: options.allow_doubtful != 0,
             limits: Limits { turns, threads },
-            trace: None,
+            ..Launch::new(kernel, options.grid)
         };
         let report = launch.run(&arguments, &mut held, &mut || false)?;
         for (buffer, held) in buffers.iter().zip(&held) {

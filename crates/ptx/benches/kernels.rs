@@ -25,16 +25,7 @@ fn run(
     buffers: &mut [Buffer],
 ) -> (f64, Report) {
     let kernel = program.kernel(None, None, Mode::Gpu).expect("a kernel");
-    let launch = Launch {
-        kernel: &kernel,
-        grid,
-        cluster: None,
-        block: None,
-        shared: None,
-        allow_doubtful: false,
-        limits: Limits { threads: 1, ..Limits::default() },
-        trace: None,
-    };
+    let launch = Launch { limits: Limits { threads: 1, ..Limits::default() }, ..Launch::new(&kernel, grid) };
     let mut report = launch.run(arguments, buffers, &mut || false).expect("a run");
     report.instructions *= launches as u64;
     let seconds = median(|| {

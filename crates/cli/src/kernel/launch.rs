@@ -59,14 +59,11 @@ pub(super) fn run(run: &Run) -> Result<(), Failure> {
         threads: run.threads.unwrap_or(defaults.threads),
     };
     let launch = Launch {
-        kernel: &kernel,
-        grid: run.grid,
-        cluster: None,
         block: run.block,
         shared: run.shared,
         allow_doubtful: run.allow_doubtful,
         limits,
-        trace: None,
+        ..Launch::new(&kernel, run.grid)
     };
     let report = launch.run(&values, &mut buffers, &mut || false).within(&file)?;
     let mut written = vec![];

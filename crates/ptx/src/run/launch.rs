@@ -41,6 +41,22 @@ pub struct Launch<'k> {
     pub trace: Option<Trace>,
 }
 
+impl<'k> Launch<'k> {
+    /// As the entry requires it, with nothing allowed and nothing recorded.
+    pub fn new(kernel: &'k Kernel, grid: [u32; 3]) -> Launch<'k> {
+        Launch {
+            kernel,
+            grid,
+            cluster: None,
+            block: None,
+            shared: None,
+            allow_doubtful: false,
+            limits: Limits::default(),
+            trace: None,
+        }
+    }
+}
+
 /// What a launch did.
 #[derive(Clone, Debug, Default)]
 pub struct Report {

@@ -41,14 +41,10 @@ impl Block {
         let program = Program::parse(&self.text(body)).map_err(|error| error.to_string())?;
         let kernel = program.kernel(None, None, Mode::Gpu).map_err(|error| error.to_string())?;
         let launch = Launch {
-            kernel: &kernel,
-            grid: [self.grid, 1, 1],
-            cluster: None,
             block: Some([self.threads, 1, 1]),
             shared: Some(16384),
-            allow_doubtful: false,
             limits: Limits { turns: 1_000_000, threads: 1 },
-            trace: None,
+            ..Launch::new(&kernel, [self.grid, 1, 1])
         };
         let mut bytes: Vec<u8> = self.words.iter().flat_map(|word| word.to_le_bytes()).collect();
         bytes.truncate(bytes.len() - self.cut);

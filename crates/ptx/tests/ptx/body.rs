@@ -66,16 +66,8 @@ pub(crate) fn result_or_error(kernel: &Kernel, operands: [u64; 4]) -> Result<u64
     // the result, and eight bytes for what a body stores itself
     bytes.extend([0; 16]);
     let mut buffers = vec![Buffer { bytes, ..Buffer::default() }];
-    let launch = Launch {
-        kernel,
-        grid: [1, 1, 1],
-        cluster: None,
-        block: None,
-        shared: None,
-        allow_doubtful: false,
-        limits: Limits { threads: 1, ..Limits::default() },
-        trace: None,
-    };
+    let launch =
+        Launch { limits: Limits { threads: 1, ..Limits::default() }, ..Launch::new(kernel, [1, 1, 1]) };
     let arguments = [Argument::Pointer { buffer: 0, offset: 0 }];
     launch.run(&arguments, &mut buffers, &mut || false)?;
     Ok(u64::from_le_bytes(buffers[0].bytes[32..40].try_into().expect("eight bytes")))

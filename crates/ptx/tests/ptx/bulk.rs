@@ -16,16 +16,8 @@ fn left(text: &str) -> Result<[Vec<u32>; 2], String> {
         ..Buffer::default()
     };
     let mut buffers = vec![buffer("x", (1000..1064).collect()), buffer("y", vec![0; 64])];
-    let launch = Launch {
-        kernel: &kernel,
-        grid: [1; 3],
-        cluster: None,
-        block: None,
-        shared: None,
-        allow_doubtful: false,
-        limits: Limits { threads: 1, ..Limits::default() },
-        trace: None,
-    };
+    let launch =
+        Launch { limits: Limits { threads: 1, ..Limits::default() }, ..Launch::new(&kernel, [1; 3]) };
     let arguments = [0, 1].map(|buffer| Argument::Pointer { buffer, offset: 0 });
     launch.run(&arguments, &mut buffers, &mut || false).map_err(|error| error.to_string())?;
     let words = |buffer: &Buffer| {
@@ -147,7 +139,7 @@ fn copies_that_are_waited_for_are_seen() {
     let numbers: Vec<u32> = (0..32).collect();
     for (name, threads, body, x, y) in [
         ("a load", 32, format!("{LOAD} {WAIT} {READ}"), &read, &read),
-        // whoever has seen it passes that on
+        // a barrier of the block lets the other threads read what one waited for
         (
             "one thread waits for others, which see that at once",
             64,

@@ -1,6 +1,6 @@
 //! Calls of device functions, what kernels print, and assertions.
 
-use bitmma_ptx::{Argument, Buffer, Launch, Limits, Mode, Program, Scalar};
+use bitmma_ptx::{Argument, Buffer, Launch, Mode, Program, Scalar};
 
 use crate::block::Block;
 
@@ -13,16 +13,7 @@ fn text(functions: &str, body: &str) -> String {
 fn run(functions: &str, body: &str, blocks: u32) -> Result<(Vec<u32>, String), String> {
     let program = Program::parse(&text(functions, body)).map_err(|error| error.to_string())?;
     let kernel = program.kernel(None, None, Mode::Gpu).map_err(|error| error.to_string())?;
-    let launch = Launch {
-        kernel: &kernel,
-        grid: [blocks, 1, 1],
-        block: Some([32, 1, 1]),
-        cluster: None,
-        shared: None,
-        allow_doubtful: false,
-        limits: Limits::default(),
-        trace: None,
-    };
+    let launch = Launch { block: Some([32, 1, 1]), ..Launch::new(&kernel, [blocks, 1, 1]) };
     let mut buffers = [Buffer { bytes: vec![0; 128], ..Buffer::default() }];
     let arguments = [Argument::Pointer { buffer: 0, offset: 0 }, Argument::Scalar(Scalar::Integer(7))];
     let report = launch.run(&arguments, &mut buffers, &mut || false).map_err(|error| error.to_string())?;

@@ -55,14 +55,9 @@ impl Case {
             buffers.push(Buffer { bytes: array.bytes, name: format!("argument {index}"), written: false });
         }
         let launch = Launch {
-            kernel: &kernel,
-            grid: sizes,
-            cluster: None,
-            block: None,
-            shared: None,
             allow_doubtful,
             limits: Limits { threads: 2, ..Limits::default() },
-            trace: None,
+            ..Launch::new(&kernel, sizes)
         };
         let report = launch.run(&arguments, &mut buffers, &mut || false)?;
         Ok((buffers, report))

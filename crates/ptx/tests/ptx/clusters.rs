@@ -39,14 +39,9 @@ fn launched(
     };
     let mut buffers = vec![buffer("x", (1000..1512).collect()), buffer("y", vec![0; 512])];
     let launch = Launch {
-        kernel: &kernel,
-        grid,
         cluster,
-        block: None,
-        shared: None,
-        allow_doubtful: false,
         limits: Limits { threads: threads_here, ..Limits::default() },
-        trace: None,
+        ..Launch::new(&kernel, grid)
     };
     let arguments = [0, 1].map(|buffer| Argument::Pointer { buffer, offset: 0 });
     launch.run(&arguments, &mut buffers, &mut || false).map_err(|error| error.to_string())?;

@@ -35,16 +35,7 @@ fn run_with(
 ) -> Result<(Vec<Buffer>, Report), Error> {
     let kernel = Program::parse(text)?.kernel(None, None, Mode::Gpu)?;
     let limits = Limits { turns: 10_000, threads: 1 };
-    let mut launch = Launch {
-        kernel: &kernel,
-        grid,
-        cluster: None,
-        block,
-        shared: Some(1024),
-        allow_doubtful: false,
-        limits,
-        trace: None,
-    };
+    let mut launch = Launch { block, shared: Some(1024), limits, ..Launch::new(&kernel, grid) };
     change(&mut launch);
     let mut buffers = vec![Buffer { bytes: vec![0; 256], name: "argument 0".to_owned(), written: false }];
     let report = launch.run(arguments, &mut buffers, &mut || false)?;
@@ -255,16 +246,7 @@ fn a_stop_ends_an_endless_loop() {
     let text = text("$L1:\nadd.s32 %r6, %r2, 1;\nbra $L1;");
     let kernel = Program::parse(&text).expect("text").kernel(None, None, Mode::Gpu).expect("kernel");
     let limits = Limits { turns: u64::MAX, threads: 1 };
-    let launch = Launch {
-        kernel: &kernel,
-        grid: [1, 1, 1],
-        cluster: None,
-        block: Some([32, 1, 1]),
-        shared: None,
-        allow_doubtful: false,
-        limits,
-        trace: None,
-    };
+    let launch = Launch { block: Some([32, 1, 1]), limits, ..Launch::new(&kernel, [1, 1, 1]) };
     let mut buffers = vec![Buffer { bytes: vec![0; 256], ..Buffer::default() }];
     let error = launch.run(&[pointer(), integer(1)], &mut buffers, &mut || true).expect_err("stopped");
     assert!(matches!(error, Error::Stopped));

@@ -45,14 +45,8 @@ pub(crate) fn results_on(target: &str, line: &str, source: u32, result: u32, row
     let buffer = |bytes| Buffer { bytes, ..Buffer::default() };
     let mut buffers = vec![buffer(x), buffer(vec![0; blocks * 32 * 8])];
     let launch = Launch {
-        kernel: &kernel,
-        grid: [blocks as u32, 1, 1],
-        cluster: None,
-        block: None,
-        shared: None,
-        allow_doubtful: false,
         limits: Limits { threads: 1, ..Limits::default() },
-        trace: None,
+        ..Launch::new(&kernel, [blocks as u32, 1, 1])
     };
     let arguments = [0, 1].map(|buffer| Argument::Pointer { buffer, offset: 0 });
     launch.run(&arguments, &mut buffers, &mut || false).unwrap_or_else(|error| panic!("{line}: {error}"));

@@ -131,16 +131,7 @@ fn run(text: &str, bytes: &[u8], trace: Option<Trace>) -> (Vec<u8>, usize) {
     let program = Program::parse(text).expect(text);
     let kernel = program.kernel(None, None, Mode::Text).expect(text);
     let limits = Limits { threads: 1, ..Limits::default() };
-    let launch = Launch {
-        kernel: &kernel,
-        grid: [1; 3],
-        cluster: None,
-        block: None,
-        shared: None,
-        allow_doubtful: false,
-        limits,
-        trace,
-    };
+    let launch = Launch { limits, trace, ..Launch::new(&kernel, [1; 3]) };
     let mut buffers = [Buffer { bytes: bytes.to_vec(), name: "p".to_owned(), written: false }];
     let pointer = [Argument::Pointer { buffer: 0, offset: 0 }];
     let report = launch.run(&pointer, &mut buffers, &mut || false).expect(text);

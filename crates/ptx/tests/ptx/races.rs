@@ -20,14 +20,9 @@ fn run(body: &str, blocks: u32, threads: u32, change: impl Fn(&mut Launch<'_>)) 
     let target = if body.contains("wgmma") { "sm_90a" } else { "sm_80" };
     let kernel = Program::parse(&text(target, body))?.kernel(None, None, Mode::Gpu)?;
     let mut launch = Launch {
-        kernel: &kernel,
-        grid: [blocks, 1, 1],
-        cluster: None,
         block: Some([threads, 1, 1]),
-        shared: None,
-        allow_doubtful: false,
         limits: Limits { turns: 100_000, threads: 2 },
-        trace: None,
+        ..Launch::new(&kernel, [blocks, 1, 1])
     };
     change(&mut launch);
     let bytes = (0..4096u32).flat_map(u32::to_le_bytes).collect();

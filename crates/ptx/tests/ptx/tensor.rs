@@ -23,16 +23,7 @@ fn words(body: &str) -> Result<Vec<u32>, String> {
     let program = Program::parse(&text).map_err(|error| error.to_string())?;
     let kernel = program.kernel(None, None, Mode::Text).map_err(|error| error.to_string())?;
     let mut buffers = vec![Buffer { bytes: vec![0; 64 * 128], ..Buffer::default() }];
-    let launch = Launch {
-        kernel: &kernel,
-        grid: [1; 3],
-        block: None,
-        cluster: None,
-        shared: None,
-        allow_doubtful: false,
-        limits: Limits { threads: 1, turns: 1000 },
-        trace: None,
-    };
+    let launch = Launch { limits: Limits { threads: 1, turns: 1000 }, ..Launch::new(&kernel, [1; 3]) };
     let arguments = [Argument::Pointer { buffer: 0, offset: 0 }];
     launch.run(&arguments, &mut buffers, &mut || false).map_err(|error| error.to_string())?;
     let bytes = buffers[0].bytes.as_chunks::<4>().0;

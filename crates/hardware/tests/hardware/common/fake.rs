@@ -6,7 +6,7 @@ use std::process::Command;
 
 use bitmma_engine::Architecture;
 use bitmma_hardware::cuda::Device;
-use bitmma_ptx::{Argument, Buffer, Launch, Limits, Mode, Program};
+use bitmma_ptx::{Argument, Buffer, Launch, Mode, Program};
 use libloading::Library;
 
 use super::ptx_machine;
@@ -170,16 +170,8 @@ impl Machine for Ptx {
             written: false,
         };
         let mut buffers = [buffer("input", input), buffer("output", output)];
-        let launch = Launch {
-            kernel: &kernel,
-            grid: [blocks as u32, 1, 1],
-            cluster: None,
-            block: Some([threads as u32, 1, 1]),
-            shared: None,
-            allow_doubtful: false,
-            limits: Limits::default(),
-            trace: None,
-        };
+        let launch =
+            Launch { block: Some([threads as u32, 1, 1]), ..Launch::new(&kernel, [blocks as u32, 1, 1]) };
         let arguments = [0, 1].map(|buffer| Argument::Pointer { buffer, offset: 0 });
         let ran = launch.run(&arguments, &mut buffers, &mut || false);
         ran.unwrap_or_else(|error| panic!("{entry}: {error}"));

@@ -139,16 +139,8 @@ fn launched(
         Argument::Pointer { buffer: 1, offset: 0 },
         Argument::Scalar(parameter),
     ];
-    let launch = Launch {
-        kernel: &kernel,
-        grid: [1, 1, 1],
-        cluster: None,
-        block: None,
-        shared: None,
-        allow_doubtful: false,
-        limits: Limits { threads: 1, ..Limits::default() },
-        trace: None,
-    };
+    let launch =
+        Launch { limits: Limits { threads: 1, ..Limits::default() }, ..Launch::new(&kernel, [1, 1, 1]) };
     launch.run(&arguments, &mut buffers, &mut || false)?;
     let [_, output] = buffers;
     Ok(output.bytes)
