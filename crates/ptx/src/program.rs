@@ -419,14 +419,14 @@ pub(crate) enum Op {
         a: Word,
         b: Word,
     },
-    /// A product times a power of two, with the factors of the product.
+    /// Checks a product that is scaled by a power of two.
     Scaled {
+        /// Whether the product itself flushes.
+        first: bool,
         flush: bool,
         saturate: bool,
-        d: Word,
-        product: Word,
-        power: Word,
         factors: [Word; 2],
+        power: Word,
     },
     /// The two factors of the last multiplication of a reciprocal.
     ReciprocalFactors {

@@ -82,13 +82,13 @@ pub(super) const ROWS: &[Row] = &[
         let (a, b) = (decoder.word(a, at)?, decoder.word(b, at)?);
         Ok(Op::DivideFactors { full: at.has("full"), flush: at.has("ftz"), d, a, b })
     }).pure().results(2),
-    // a product that ptxas scales
-    decoded("%scaled", &["f32"], "ftz? sat?", |decoder, at| {
-        let all = operands::<5>(at)?;
-        let mut word = |at_operand: usize| decoder.word(&all[at_operand], at);
-        let (d, product, power, factors) = (word(0)?, word(1)?, word(2)?, [word(3)?, word(4)?]);
-        Ok(Op::Scaled { flush: at.has("ftz"), saturate: at.has("sat"), d, product, power, factors })
-    }).pure(),
+    // what the rewriting puts before a product that ptxas scales
+    decoded("%scaled", &["f32"], "first? ftz? sat?", |decoder, at| {
+        let [a, b, power] = operands(at)?;
+        let factors = [decoder.word(a, at)?, decoder.word(b, at)?];
+        let power = decoder.word(power, at)?;
+        Ok(Op::Scaled { first: at.has("first"), flush: at.has("ftz"), saturate: at.has("sat"), factors, power })
+    }).results(0),
     decoded("%rcp", &["f32"], "approx ftz?", |decoder, at| {
         let [d, e, a] = operands(at)?;
         let d = [decoder.word(d, at)?, decoder.word(e, at)?];
@@ -445,14 +445,19 @@ pub(crate) fn wides_fma(
     })
 }
 
-/// A product times a power of two; the lanes in which it is another number where both are rounded together, from the factors.
+/// The lanes in which a product, which flushes or does not, times a power of two is another number where both are one operation.
 pub(crate) fn scaled(
+    first: bool,
     (flush, saturate): (bool, bool),
-    [product, power]: [&Lanes; 2],
     factors: [&Lanes; 2],
-) -> (Lanes, u32) {
+    power: &Lanes,
+) -> u32 {
+    const ONE: Lanes = [0x3f80_0000; LANES];
     let mode = Mode { flush, saturate, ..Mode::NEAREST };
-    let twice = saturated(Number::Single, mode, single::multiply(flush, product, power));
+    let twice = |first: bool| {
+        let product = single::multiply(first, factors[0], factors[1]);
+        saturated(Number::Single, mode, single::multiply(flush, &product, power))
+    };
     let wide = |code: u32| f64::from(f32::from_bits(if flush { single::flush(code) } else { code }));
     let mut once = [0; LANES];
     for lane in 0..LANES {
@@ -460,10 +465,10 @@ pub(crate) fn scaled(
         let exact = wide(factors[0][lane]) * wide(factors[1][lane]) * wide(power[lane]);
         once[lane] = (exact as f32).to_bits();
     }
-    let once = saturated(Number::Single, mode, single::multiply(flush, &once, &[0x3f80_0000; LANES]));
-    let differ = |lane: &usize| once[*lane] != twice[*lane];
-    let lanes = (0..LANES).filter(differ).fold(0, |lanes, lane| lanes | 1 << lane);
-    (twice, lanes)
+    let once = saturated(Number::Single, mode, single::multiply(flush, &once, &ONE));
+    let (twice, flushed) = (twice(first), twice(flush));
+    let differ = |lane: &usize| once[*lane] != twice[*lane] || flushed[*lane] != twice[*lane];
+    (0..LANES).filter(differ).fold(0, |lanes, lane| lanes | 1 << lane)
 }
 
 pub(crate) fn words1(f: Float1, float: Float, mode: Mode, a: &Lanes) -> Lanes {

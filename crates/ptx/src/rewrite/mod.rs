@@ -15,6 +15,7 @@ mod known;
 mod list;
 mod loops;
 mod normal;
+mod origin;
 mod parts;
 mod predict;
 mod scaled;
@@ -93,7 +94,6 @@ pub(crate) fn apply(
             }
         }
     };
-    scaled::apply(function);
     Ok(rewrites)
 }
 
@@ -101,6 +101,7 @@ pub(crate) fn apply(
 fn predicted(function: &mut Function, target: &str, why: Option<String>, rewrites: &mut Rewrites) -> Fusion {
     let calls = (!function.inlined.is_empty()).then(|| function.clone());
     predict::predict(function, target.starts_with("sm_8"), rewrites);
+    scaled::apply(function);
     calls.iter().for_each(|text| doubt_calls(text, rewrites));
     Fusion::Predicted(why)
 }

@@ -1,125 +1,132 @@
 //! Products that ptxas scales by a power of two in the same instruction (`FMUL.D2`, `FMUL.M8`).
 //!
 //! The scaled product is the one of two multiplications unless something is below the least normal number, or beyond the greatest:
-//! whether the GPU rounds it once or twice there is not known. The second multiplication looks at the factors of the first, and it is
-//! an error where that matters.
+//! whether the GPU rounds it once or twice there is not known. A check before the product looks at its factors, and is an error where
+//! that matters.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use super::contract::rounds;
+use super::contract::{is_product, multiplies};
 use super::dead::live;
+use super::evaluate::kind;
 use super::known::known;
 use super::list::insert_before;
+use super::origin::origin;
 use super::uses::Uses;
 use crate::flow::Flow;
+use crate::program::Type;
 use crate::text::{Function, Instruction, Operand, Register, RegisterId, Width};
 
-/// 2, 4, 8 and their reciprocals.
-const POWERS: [u32; 6] = [0x4000_0000, 0x4080_0000, 0x4100_0000, 0x3f00_0000, 0x3e80_0000, 0x3e00_0000];
+/// What ptxas has for 2, 4, 8 and their reciprocals.
+pub(super) const POWERS: [(&str, u32); 6] = [
+    ("M2", 0x4000_0000),
+    ("M4", 0x4080_0000),
+    ("M8", 0x4100_0000),
+    ("D2", 0x3f00_0000),
+    ("D4", 0x3e80_0000),
+    ("D8", 0x3e00_0000),
+];
 
-/// A product that is scaled, and the multiplication that scales it, with the operand that is the product.
-struct Scaled {
-    at: usize,
-    operand: usize,
-    product: usize,
+/// A product, and how it is scaled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Scaled {
+    pub(super) product: usize,
+    pub(super) power: u32,
+    pub(super) flush: bool,
+    pub(super) saturate: bool,
 }
 
-/// Whether an instruction is a multiplication of FP32 in which one is possible: `mul` and `mul.rn` are one.
-fn may_scale(instruction: &Instruction) -> bool {
-    let rounds = ["rz", "rm", "rp"].iter().any(|word| instruction.has(word));
-    instruction.name() == "mul" && !rounds && instruction.form.ends_with(".f32")
+/// Whether ptxas may scale what an instruction computes where its guard, if it has one, is known to be true.
+pub(super) fn may_be(instruction: &Instruction) -> bool {
+    kind(instruction) == Some(Type::F32) && multiplies(instruction)
 }
 
-/// Whether ptxas may scale it: a multiplication is what it ends with.
-fn is_product(instruction: &Instruction) -> bool {
-    let ends = match instruction.name() {
-        "mul" => !rounds(instruction),
-        "div" => instruction.has("approx") || instruction.has("full"),
-        _ => false,
-    };
-    ends && instruction.form.ends_with(".f32") && !instruction.has("sat")
-}
-
-/// The definition of a register, through moves.
-fn defined(function: &Function, uses: &Uses, mut at: usize, mut register: RegisterId) -> Option<usize> {
-    for _ in 0..16 {
-        let [definition] = uses.reaching.get(&(at, register))?.as_slice() else { return None };
-        let one = &function.instructions[*definition];
-        match (one.name(), one.operands.as_slice()) {
-            ("mov", [_, Operand::Register(from)]) if one.guard.is_none() => {
-                (at, register) = (*definition, *from);
-            }
-            _ => return Some(*definition),
-        }
-    }
-    None
-}
-
-fn find(function: &Function) -> Vec<Scaled> {
+/// Products of a text that ptxas may scale: what reaches a multiplication by a power of two. One with another use is not scaled,
+/// unless a loop is between the two, as ptxas has that in several copies.
+fn predict(function: &Function) -> Vec<Scaled> {
     let all = &function.instructions;
-    if !all.iter().any(may_scale) {
+    let may_scale = |at: &usize| {
+        let one = &all[*at];
+        let rounds = ["rz", "rm", "rp"].iter().any(|word| one.has(word));
+        one.name() == "mul" && kind(one) == Some(Type::F32) && one.operands.len() == 3 && !rounds
+    };
+    let scaling: Vec<usize> = (0..all.len()).filter(may_scale).collect();
+    if scaling.is_empty() {
         return vec![];
     }
     let flow = Flow::of(all);
     let Some(uses) = Uses::of(function, &flow) else { return vec![] };
     let live = live(function, &uses);
-    let scaled = |at: usize| {
-        let is_power = |operand: usize| {
-            let bits = known(function, &uses, at, &all[at].operands[operand]);
-            bits.is_some_and(|bits| POWERS.contains(&(bits as u32)))
+    let mut found: Vec<(Scaled, usize)> = vec![];
+    let mut passed = vec![];
+    let mut open = vec![];
+    for at in scaling.into_iter().filter(|at| live[*at]) {
+        let power = |operand: usize| {
+            let bits = known(function, &uses, at, &all[at].operands[operand])? as u32;
+            POWERS.iter().any(|(_, power)| *power == bits).then_some((3 - operand, bits))
         };
-        let operand = (1..3).find(|operand| is_power(3 - operand))?;
-        let Operand::Register(register) = all[at].operands[operand] else { return None };
-        let product = defined(function, &uses, at, register)?;
-        let used = uses.of[product].iter().filter(|one| live[one.at]).count();
-        (product != at && used == 1 && is_product(&all[product])).then_some(Scaled { at, operand, product })
+        let Some((operand, power)) = power(2).or_else(|| power(1)) else { continue };
+        let origin = origin(function, &uses, at, &all[at].operands[operand], &all[at]);
+        for (product, negated) in &origin.leaves {
+            let scaled =
+                Scaled { product: *product, power, flush: all[at].has("ftz"), saturate: all[at].has("sat") };
+            if !negated && is_product(&all[*product]) && may_be(&all[*product]) {
+                found.push((scaled, at));
+                if origin.leaves.len() > 1 || !origin.constants.is_empty() || origin.open {
+                    open.push(*product);
+                }
+            }
+        }
+        passed.extend(origin.steps.iter().map(|step| step.at));
+    }
+    // what scales a product is no product that is scaled again
+    let scales: Vec<usize> = found.iter().map(|(_, at)| *at).collect();
+    let alone = |one: &(Scaled, usize)| {
+        let product = one.0.product;
+        let fits =
+            |at: usize| passed.contains(&at) || found.iter().any(|(other, by)| *other == one.0 && *by == at);
+        let mut others = uses.of[product].iter().filter(|used| live[used.at] && !fits(used.at));
+        open.contains(&product) || others.next().is_none() && !scales.contains(&product)
     };
-    (0..all.len())
-        .filter(|at| may_scale(&all[*at]) && all[*at].operands.len() == 3)
-        .filter_map(scaled)
-        .collect()
+    found.iter().filter(|one| alone(one)).map(|(scaled, _)| *scaled).collect()
 }
 
-/// Multiplications of a text that are scaled, or scale.
-pub(super) fn numbers(function: &Function) -> HashSet<usize> {
-    find(function).iter().flat_map(|one| [one.at, one.product]).collect()
-}
-
-/// Makes each a multiplication that looks.
+/// Checks what a function may scale.
 pub(super) fn apply(function: &mut Function) {
+    let all = predict(function);
+    let checks = checks(function, &all);
+    insert_before(function, checks);
+}
+
+/// The checks of products, which come before them.
+pub(super) fn checks(function: &mut Function, all: &[Scaled]) -> HashMap<usize, Vec<Instruction>> {
     let mut before: HashMap<usize, Vec<Instruction>> = HashMap::new();
-    for Scaled { at, operand, product } in find(function) {
-        let first = function.instructions[product].clone();
-        let factors = [0, 1].map(|_| {
-            function.registers.push(Register { name: "%factor".to_owned(), width: Width::Word(32) });
-            (function.registers.len() - 1) as RegisterId
-        });
+    for (index, scaled) in all.iter().enumerate() {
+        if all[..index].contains(scaled) {
+            continue;
+        }
+        let product = function.instructions[scaled.product].clone();
         let new = |form: String, operands: Vec<Operand>| Instruction {
             form,
             operands,
             negate: [false; 2],
-            ..first.clone()
+            ..product.clone()
         };
-        let list = before.entry(product).or_default();
-        match first.name() {
-            "mul" => list.extend(
-                factors
-                    .iter()
-                    .zip(&first.operands[1..])
-                    .map(|(to, from)| new("mov.b32".to_owned(), vec![Operand::Register(*to), from.clone()])),
-            ),
-            _ => {
-                let mut operands: Vec<Operand> = factors.map(Operand::Register).into();
-                operands.extend(first.operands[1..].iter().cloned());
-                list.push(new(format!("%{}", first.form), operands));
-            }
+        let list = before.entry(scaled.product).or_default();
+        let mut factors = product.operands[1..].to_vec();
+        if product.name() != "mul" {
+            let made = [0, 1].map(|_| {
+                function.registers.push(Register { name: "%factor".to_owned(), width: Width::Word(32) });
+                Operand::Register((function.registers.len() - 1) as RegisterId)
+            });
+            let operands = made.iter().cloned().chain(factors).collect();
+            list.push(new(format!("%{}", product.form), operands));
+            factors = made.to_vec();
         }
-        let second = &mut function.instructions[at];
-        second.form = second.form.replacen("mul", "%scaled", 1).replace(".rn", "");
-        if operand == 2 {
-            second.operands.swap(1, 2);
-        }
-        second.operands.extend(factors.map(Operand::Register));
+        factors.push(Operand::Single(scaled.power));
+        let words = [(product.has("ftz"), ".first"), (scaled.flush, ".ftz"), (scaled.saturate, ".sat")];
+        let words: String = words.iter().filter(|(has, _)| *has).map(|(_, word)| *word).collect();
+        list.push(new(format!("%scaled{words}.f32"), factors));
     }
-    insert_before(function, before);
+    before
 }

@@ -545,15 +545,14 @@ impl Warp {
                 registers.set_word(d[0], mask, &factors[0]);
                 registers.set_word(d[1], mask, &factors[1]);
             }
-            Op::Scaled { flush, saturate, d, product, power, factors } => {
-                let operands = [product, power].map(|word| registers.word(*word));
+            Op::Scaled { first, flush, saturate, factors, power } => {
                 let factors = factors.map(|word| registers.word(word));
-                let (value, doubtful) = float::scaled((*flush, *saturate), operands, factors);
-                if doubtful & mask != 0 && block.launch.global.reports {
+                let doubtful =
+                    mask & float::scaled(*first, (*flush, *saturate), factors, registers.word(*power));
+                if doubtful != 0 && block.launch.global.reports {
                     let what = "ptxas scales the product by a power of two in the same instruction: whether a GPU rounds it once or twice is not known, and the results differ here";
-                    return Err(Fault::new((doubtful & mask).trailing_zeros() as usize, what));
+                    return Err(Fault::new(doubtful.trailing_zeros() as usize, what));
                 }
-                registers.set_word(*d, mask, &value);
             }
             Op::ReciprocalFactors { flush, d, a } => {
                 let factors = special::reciprocal_factors(*flush, registers.word(*a));

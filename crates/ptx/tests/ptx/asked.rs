@@ -505,3 +505,66 @@ fn a_product_that_is_scaled_is_doubtful_where_it_matters() {
         }
     }
 }
+/// Ones that a rule on the text gets wrong: what is a check under `Asked` is exact, what is one under `Predicted` may be needless.
+#[test]
+fn scaled_products_are_found_where_they_are() {
+    let product = "mul.f32 %r5, %r1, %r2;\n";
+    let half = |rest: &str| format!("{product}{rest}");
+    // 2.75 units of the least number: halved once or twice it is another one
+    let scaled = [
+        // its own scaling is scaled no more
+        half("mul.f32 %r6, %r5, 0f3F000000;\nmul.f32 %r9, %r6, 0f3F000000;"),
+        half("mul.f32 %r6, %r5, 0f3F800000;\nmul.f32 %r9, %r6, 0f3F000000;"),
+        half("mov.b64 %d5, {%r5, %r1};\nmov.b64 {%r6, %r7}, %d5;\nmul.f32 %r9, %r6, 0f3F000000;"),
+        half("max.f32 %r6, %r5, %r5;\nmul.f32 %r9, %r6, 0f3F000000;"),
+        half("mov.b32 %r6, 0f3E800000;\nadd.f32 %r6, %r6, %r6;\nmul.f32 %r9, %r5, %r6;"),
+        half("div.full.f32 %r9, %r5, 0f40000000;"),
+        "mul.f32 %r5, %r1, %r2;\nmul.f32 %r6, %r5, 0f3F000000;\nmul.f32 %r7, %r1, %r2;\nmul.f32 %r7, %r7, 0f3F000000;\n\
+         st.global.b32 [%d10+40], %r6;\nmov.b32 %r9, %r7;"
+            .to_owned(),
+        // around a loop of a number of turns that only the data know
+        "mov.b32 %r5, %r1;\nmov.u32 %r8, 0;\nL:\nmul.f32 %r5, %r5, 0f3F000000;\nmul.f32 %r5, %r5, %r2;\nadd.u32 %r8, %r8, 1;\n\
+         setp.lt.u32 %p3, %r8, %r3;\n@%p3 bra L;\nmov.b32 %r9, %r5;"
+            .to_owned(),
+    ];
+    for body in &scaled {
+        for (target, compiler) in compilers().into_iter().chain([("sm_90a", Compiler::Predicted(None))]) {
+            let kernel = compiled(target, &compiler, body);
+            let loops = body.contains("bra");
+            // 2.75 units, before the first halving of the loop's second turn
+            let tiny = if loops { [of(5.5), 1, 12, 0] } else { [of(2.75), 1, 0, 0] };
+            let error = result_or_error(&kernel, tiny).map(|value| format!("{value:x}"));
+            let error = error.expect_err(body).to_string();
+            assert!(error.contains("ptxas scales"), "{target}: {body}: {error}");
+            let halves =
+                if body.matches("0f3F000000").count() == 2 && !body.contains("%r7") { 0.25 } else { 0.5 };
+            if !loops {
+                assert_eq!(
+                    result_of(&kernel, target, [of(3.0), of(0.7), 0, 0]),
+                    of(3.0f32 * 0.7 * halves),
+                    "{body}"
+                );
+            }
+        }
+    }
+    // two multiplications in the code
+    let plain = [
+        half("mul.f32 %r6, %r5, 0f3F000000;\nmov.b32 %r9, %r5;"),
+        half("neg.f32 %r6, %r5;\nmul.f32 %r9, %r6, 0f3F000000;"),
+        "setp.gt.s32 %p1, %r2, 0;\n@%p1 mul.f32 %r3, %r1, %r2;\n@%p1 mul.f32 %r3, %r3, 0f3F000000;\nmov.b32 %r9, %r3;".to_owned(),
+    ];
+    for body in &plain {
+        for (target, compiler) in compilers().into_iter().chain([("sm_90a", Compiler::Predicted(None))]) {
+            let kernel = compiled(target, &compiler, body);
+            assert_eq!(kernel.doubts(), [], "{target}: {body}");
+            result_or_error(&kernel, [of(2.75), 1, 0, 0]).expect(body);
+        }
+    }
+    // without fusion ptxas scales nothing
+    for (target, compiler) in compilers() {
+        let Compiler::Asked(tools) = compiler else { continue };
+        let tools = Tools { options: vec!["-fmad=false".to_owned()], ..tools };
+        let kernel = compiled(target, &Compiler::Asked(tools), &scaled[0]);
+        result_or_error(&kernel, [of(2.75), 1, 0, 0]).expect("two multiplications");
+    }
+}

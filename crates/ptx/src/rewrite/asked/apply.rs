@@ -8,9 +8,9 @@ use std::collections::{HashMap, HashSet};
 use super::super::Rewrites;
 use super::super::fuse::multiply_add;
 use super::super::list::insert_before;
+use super::super::origin::{Part, kind};
 use super::super::uses::Uses;
 use super::decide::Fusion;
-use super::origin::{Part, kind};
 use crate::flow::{Flow, effects};
 use crate::text::{Function, Instruction, Operand, Register, RegisterId, Width};
 
@@ -28,18 +28,20 @@ struct Applying<'f> {
     followed: HashSet<(usize, Holder)>,
 }
 
+/// `checks`: what comes before some instructions.
 pub(super) fn apply(
     function: &mut Function,
     flow: &Flow,
     uses: &Uses,
     fused: &[Fusion],
+    checks: HashMap<usize, Vec<Instruction>>,
     rewrites: &mut Rewrites,
 ) {
     let before: Vec<Instruction> = function.instructions.clone();
     let mut taken: HashMap<usize, Vec<(usize, RegisterId)>> = HashMap::new();
     let mut applying = Applying {
         function,
-        before: HashMap::new(),
+        before: checks,
         pairs: HashMap::new(),
         divisions: HashMap::new(),
         followed: HashSet::new(),

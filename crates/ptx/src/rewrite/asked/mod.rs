@@ -10,8 +10,8 @@ mod elf;
 mod fold;
 mod folder;
 mod numbered;
-mod origin;
 mod sass;
+mod scaled;
 mod tools;
 
 use super::dead::{is_nothing, live};
@@ -49,23 +49,6 @@ pub(super) fn apply(
     let compiled =
         cache::compiled(tools, module, function, target).map_err(|failure| failure.why().to_owned())?;
     let listing = sass::Listing::parse(&compiled.listing);
-    let scaled = super::scaled::numbers(function);
-    let is_scaled = |number: usize| {
-        let words = ["D2", "D4", "D8", "M2", "M4", "M8"];
-        listing.of(number).iter().any(|at| {
-            let one = &listing.code[*at];
-            one.name() == "FMUL" && words.iter().any(|word| one.has(word))
-        })
-    };
-    for (number, Instruction { line, form, .. }) in function.instructions.iter().enumerate() {
-        if matches!(form.split('.').next(), Some("mul" | "div"))
-            && is_scaled(number)
-            && !scaled.contains(&number)
-        {
-            let why = "ptxas scales a product by a power of two in the same instruction, and which one is not known";
-            rewrites.doubts.push(Doubt { line: *line, form: form.clone(), why: why.to_owned() });
-        }
-    }
     let normal = std::cell::OnceCell::new();
     let text = function.clone();
     let normal = || normal.get_or_init(|| Normal::of(&text)).as_ref();
@@ -99,9 +82,12 @@ pub(super) fn apply(
     let dropped = |at: usize| dropped(normal(), at);
     let mut decisions = decide::decide(function, &uses, &live, &listing, &dropped, in_turns);
     decisions.doubts.extend(doubts);
+    let (scaled, doubts) = scaled::scaled(function, &uses, &listing);
+    decisions.doubts.extend(doubts);
     decisions.doubts.sort_by_key(|doubt| doubt.line);
     rewrites.doubts.extend(decisions.doubts);
-    apply::apply(function, &flow, &uses, &decisions.fused, rewrites);
+    let checks = super::scaled::checks(function, &scaled);
+    apply::apply(function, &flow, &uses, &decisions.fused, checks, rewrites);
     Ok(compiled.by.clone())
 }
 

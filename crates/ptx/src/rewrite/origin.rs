@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::super::known::{constant, known};
-use super::super::uses::Uses;
+use super::known::{constant, known};
+use super::uses::Uses;
 use crate::text::{Function, Instruction, Operand, RegisterId};
 
 /// An element of a register that is several: which, and of how many bits.

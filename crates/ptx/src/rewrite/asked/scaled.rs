@@ -1,0 +1,35 @@
+//! What the code says of products that it scales by a power of two.
+
+use super::super::scaled::{POWERS, Scaled, may_be};
+use super::super::uses::Uses;
+use super::alike::alike;
+use super::sass::{Listing, Sass};
+use crate::error::Doubt;
+use crate::text::Function;
+
+/// The products that are scaled. The code has one for several that are alike. Doubts about what is no product in the text.
+pub(super) fn scaled(function: &Function, uses: &Uses, listing: &Listing<'_>) -> (Vec<Scaled>, Vec<Doubt>) {
+    let (mut found, mut doubts) = (vec![], vec![]);
+    let power = |code: &Sass| POWERS.iter().find(|(word, _)| code.name() == "FMUL" && code.has(word));
+    let mut classes = None;
+    for (number, instruction) in function.instructions.iter().enumerate() {
+        for code in listing.of(number).iter().map(|at| &listing.code[*at]) {
+            let Some((_, power)) = power(code) else { continue };
+            let classes = classes.get_or_insert_with(|| alike(function, uses));
+            let same = (0..classes.len()).filter(|other| classes[*other] == classes[number]);
+            let before = found.len();
+            found.extend(same.filter(|at| may_be(&function.instructions[*at])).map(|product| Scaled {
+                product,
+                power: *power,
+                flush: code.has("FTZ"),
+                saturate: code.has("SAT"),
+            }));
+            if found.len() == before {
+                let why = "ptxas scales what it computes by a power of two in the same instruction";
+                let (line, form) = (instruction.line, instruction.form.clone());
+                doubts.push(Doubt { line, form, why: why.to_owned() });
+            }
+        }
+    }
+    (found, doubts)
+}
