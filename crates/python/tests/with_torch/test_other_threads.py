@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sys
 import threading
@@ -546,3 +547,52 @@ def test_kernels_in_a_child_forked_from_a_thread_that_takes_part(pool):
     with emulate("h100", kernels="h100"):
         assert pool.submit(in_a_child, _device.acting).result()
     assert not _device.acting()
+
+
+def inside(emulation):
+    with emulation:
+        yield
+
+
+def plain_again(before):
+    return settings() == before and product() == here(product) == 2.0**-6
+
+
+@pytest.mark.parametrize("leave", [lambda block: block.close(), lambda block: next(block, None)], ids=["close", "next"])
+def test_an_emulation_that_is_left_in_another_thread(pool, leave):
+    before, emulation = settings(), emulate("mi250x")
+    block = inside(emulation)
+    pool.submit(next, block).result()
+    assert product() == 0
+    message = r"was entered in thread 'ThreadPoolExecutor-\S+' and left in thread 'MainThread': leave it in the thread that entered it. Products of"
+    with pytest.raises(bitmma.Error, match=message):
+        leave(block)
+    assert plain_again(before)
+    assert pool.submit(product).result() == 0, "as the error says"
+    pool.submit(emulation.__exit__, None, None, None).result()
+    assert pool.submit(product).result() == 2.0**-6 and plain_again(before)
+    with emulation:
+        assert product() == pool.submit(product).result() == 0
+    assert plain_again(before)
+
+
+def test_an_emulation_in_a_generator_that_another_thread_collects(pool, monkeypatch):
+    before, raised = settings(), []
+    block = inside(emulate("mi250x"))
+    pool.submit(next, block).result()
+    monkeypatch.setattr(sys, "unraisablehook", lambda error: raised.append(error.exc_value))
+    del block
+    gc.collect()
+    assert len(raised) == 1 and isinstance(raised[0], bitmma.Error) and plain_again(before)
+
+
+def test_an_emulation_ends_with_its_thread():
+    before, emulation = settings(), emulate("mi250x")
+    block = inside(emulation)
+    here(lambda: next(block))
+    assert plain_again(before)
+    with pytest.raises(bitmma.Error, match="was not entered in any thread that still runs and left in thread 'MainThread'"):
+        block.close()
+    with ThreadPoolExecutor(1, initializer=emulation.__enter__) as executor:
+        assert executor.submit(product).result() == 0
+    assert plain_again(before)

@@ -273,6 +273,8 @@ class emulate(TorchDispatchMode):
         return self
 
     def __exit__(self, *raised: Any) -> None:
+        if not self._here.entered:
+            raise threads.left_elsewhere(self)
         modes = [one for one in _python_dispatch._get_current_dispatch_mode_stack() if isinstance(one, emulate)]
         self._here.entered.pop().close()
         self.weights.clear()

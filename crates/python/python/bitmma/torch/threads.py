@@ -67,6 +67,21 @@ def _left(emulation: emulate, thread: threading.Thread) -> None:
         emulation.everywhere.__exit__()
 
 
+def left_elsewhere(emulation: emulate) -> Error:
+    """The error for an emulation that this thread leaves but has not entered. It ends for all threads but the one that entered it, whose modes
+    PyTorch removes only there."""
+    thread = next((thread for thread, emulations in list(_owners.items()) if emulation in emulations), None)
+    entered, stays = "not entered in any thread that still runs", ""
+    if thread is not None:
+        _left(emulation, thread)
+        entered = f"entered in thread {thread.name!r}"
+        stays = f". Products of thread {thread.name!r} stay emulated until it ends; those of other threads no longer are"
+    return Error(
+        f"the emulation of {emulation.arithmetic.label} was {entered} and left in thread {threading.current_thread().name!r}: "
+        f"leave it in the thread that entered it{stays}"
+    )
+
+
 def is_on(emulation: emulate) -> bool:
     """Whether some thread is inside of an emulation."""
     return any(emulation in emulations for emulations in list(_owners.values()))
