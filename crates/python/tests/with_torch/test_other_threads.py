@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sys
 import threading
@@ -17,6 +18,7 @@ import bitmma
 torch = pytest.importorskip("torch")
 from torch.utils import _python_dispatch  # noqa: E402
 
+from bitmma.kernels import _device  # noqa: E402
 from bitmma.torch.apart import plain  # noqa: E402
 from bitmma.torch.portable import random  # noqa: E402
 
@@ -433,8 +435,28 @@ def test_tasks_that_take_turns_in_one_thread_are_no_emulations_of_each_other():
         assert asyncio.run(run()) == [2.0**-6, 0]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+of_threads = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+
+
+def product():
+    """0 on the MI250X, 2^-6 on the H100 and in PyTorch."""
+    return (SMALL @ LARGE)[0, 0]
+
+
+def in_a_child(function):
+    """Whether a function returns true in a forked child."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if function() else 1)
+        finally:
+            os._exit(2)
+    return os.waitpid(child, 0)[1] == 0
+
+
+@forks
+@of_threads
 def test_a_forked_child_keeps_its_emulation_where_another_thread_had_one():
     # the child closes the frames of the parent's other threads
     with torch.no_grad(), emulate("mi250x"):
@@ -452,12 +474,125 @@ def test_a_forked_child_keeps_its_emulation_where_another_thread_had_one():
     with torch.no_grad(), emulate("mi250x"):
         thread.start()
         entered.wait()
-        child = os.fork()
-        if child == 0:
-            try:
-                os._exit(0 if torch.equal(MODEL(X), expected) else 1)
-            finally:
-                os._exit(2)
-        assert os.waitpid(child, 0)[1] == 0
+        assert in_a_child(lambda: torch.equal(MODEL(X), expected))
     leave.set()
     thread.join()
+
+
+class Products(torch.utils.data.Dataset):
+    """A product, and the result of a function of the host."""
+
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, place):
+        return product(), VECTOR.exp()
+
+
+def loaded():
+    return next(iter(torch.utils.data.DataLoader(Products(), batch_size=None, num_workers=1, multiprocessing_context="fork", timeout=60)))
+
+
+@forks
+@of_threads
+@pytest.mark.parametrize("load", [loaded, lambda: Products()[0]], ids=["loader", "fork"])
+def test_a_child_forked_from_a_thread_that_takes_part(pool, load):
+    with emulate("mi250x"):
+        expected = Products()[0]
+    assert expected[0] == 0 != product()
+
+    def same():
+        return all(map(torch.equal, load(), expected))
+
+    with emulate("mi250x"):
+        assert pool.submit(same if load is loaded else lambda: in_a_child(same)).result()
+
+
+@forks
+@of_threads
+def test_threads_of_a_forked_child_take_part(pool):
+    """Also one that is given the identifier of the thread that entered the emulation, which is not there."""
+    emulation = emulate("mi250x")
+    pool.submit(emulation.__enter__).result()
+
+    def all_emulated():
+        started = threading.Barrier(8)
+
+        def together(_):
+            started.wait(30)
+            return product()
+
+        with ThreadPoolExecutor(8) as executor:
+            return not any(executor.map(together, range(8)))
+
+    assert in_a_child(all_emulated)
+    pool.submit(emulation.__exit__, None, None, None).result()
+
+
+@forks
+@of_threads
+def test_a_child_forked_from_a_thread_that_entered_another_emulation(pool):
+    def both():
+        with emulate("mi250x"):
+            return in_a_child(lambda: product() == 0)
+
+    with emulate("h100"):
+        assert pool.submit(both).result()
+
+
+@forks
+@of_threads
+def test_kernels_in_a_child_forked_from_a_thread_that_takes_part(pool):
+    pytest.importorskip("triton")
+    with emulate("h100", kernels="h100"):
+        assert pool.submit(in_a_child, _device.acting).result()
+    assert not _device.acting()
+
+
+def inside(emulation):
+    with emulation:
+        yield
+
+
+def plain_again(before):
+    return settings() == before and product() == here(product) == 2.0**-6
+
+
+@pytest.mark.parametrize("leave", [lambda block: block.close(), lambda block: next(block, None)], ids=["close", "next"])
+def test_an_emulation_that_is_left_in_another_thread(pool, leave):
+    before, emulation = settings(), emulate("mi250x")
+    block = inside(emulation)
+    pool.submit(next, block).result()
+    assert product() == 0
+    message = r"was entered in thread 'ThreadPoolExecutor-\S+' and left in thread 'MainThread': leave it in the thread that entered it. Products of"
+    with pytest.raises(bitmma.Error, match=message):
+        leave(block)
+    assert plain_again(before)
+    assert pool.submit(product).result() == 0, "as the error says"
+    pool.submit(emulation.__exit__, None, None, None).result()
+    assert pool.submit(product).result() == 2.0**-6 and plain_again(before)
+    with emulation:
+        assert product() == pool.submit(product).result() == 0
+    assert plain_again(before)
+
+
+def test_an_emulation_in_a_generator_that_another_thread_collects(pool, monkeypatch):
+    before, raised = settings(), []
+    block = inside(emulate("mi250x"))
+    pool.submit(next, block).result()
+    monkeypatch.setattr(sys, "unraisablehook", lambda error: raised.append(error.exc_value))
+    del block
+    gc.collect()
+    assert len(raised) == 1 and isinstance(raised[0], bitmma.Error) and plain_again(before)
+
+
+def test_an_emulation_ends_with_its_thread():
+    before, emulation = settings(), emulate("mi250x")
+    block = inside(emulation)
+    here(lambda: next(block))
+    assert plain_again(before)
+    with pytest.raises(bitmma.Error, match="was not entered in any thread that still runs and left in thread 'MainThread'"):
+        block.close()
+    with ThreadPoolExecutor(1, initializer=emulation.__enter__) as executor:
+        assert executor.submit(product).result() == 0
+    assert plain_again(before)

@@ -241,7 +241,8 @@ class emulate(TorchDispatchMode):
             raise OptionError(f"threads is {threads!r}; 1 to 4096 can be used")
         self._listener: Listener | None = None
         self._layers = Layers()
-        self._tracking = settings.Shared(lambda: self._layers)
+        self.everywhere = settings.Shared(self._everywhere)
+        """What it changes for all threads, while some thread is inside of it."""
         self._here = _Here()
 
     # -- copies ---------------------------------------------------------------------------------------------
@@ -264,15 +265,16 @@ class emulate(TorchDispatchMode):
 
     def __enter__(self) -> "emulate":
         with ExitStack() as stack:
-            launched = nullcontext() if self._kernels is None else launches.on_chip(self._kernels)
-            for context in (settings.EMULATING, compiled.LOOKED_AT, launches.WATCHED, self._tracking, threads.owned(self), launched, self.here()):
-                stack.enter_context(context)
+            stack.enter_context(threads.owned(self))
+            stack.enter_context(self.here())
             launches.look()
             self._here.entered.append(stack.pop_all())
         tasks.entered(self)
         return self
 
     def __exit__(self, *raised: Any) -> None:
+        if not self._here.entered:
+            raise threads.left_elsewhere(self)
         modes = [one for one in _python_dispatch._get_current_dispatch_mode_stack() if isinstance(one, emulate)]
         self._here.entered.pop().close()
         self.weights.clear()
@@ -280,6 +282,13 @@ class emulate(TorchDispatchMode):
         tasks.left(self, acts=not whole or modes[-1:] == [self])
         if whole:
             self.left.say(self.arithmetic.label)
+
+    @contextmanager
+    def _everywhere(self) -> Iterator[None]:
+        """Changes for all threads. No thread holds them: a forked child keeps those of its parent's other threads."""
+        launched = nullcontext() if self._kernels is None else launches.on_chip(self._kernels)
+        with settings.EMULATING, compiled.LOOKED_AT, launches.WATCHED, self._layers, launched:
+            yield
 
     @property
     def is_on(self) -> bool:

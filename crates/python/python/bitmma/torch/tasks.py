@@ -23,12 +23,17 @@ def entered(emulation: emulate) -> None:
 
 def left(emulation: emulate, acts: bool) -> None:
     """The task has left it; ``acts``: it was the last one entered in its thread, as it must be."""
-    before = list(ENTERED.get())
-    if emulation in before:
-        del before[len(before) - 1 - before[::-1].index(emulation)]
-    ENTERED.set(tuple(before))
+    ENTERED.set(without(ENTERED.get(), emulation))
     if not acts:
         raise Error(f"the emulation of {emulation.arithmetic.label} overlaps another in its thread, by tasks that take turns: {ADVICE}")
+
+
+def without(entered: tuple[emulate, ...], emulation: emulate) -> tuple[emulate, ...]:
+    """Emulations that were entered, less the last entry of this one."""
+    if emulation not in entered:
+        return entered
+    place = len(entered) - 1 - entered[::-1].index(emulation)
+    return entered[:place] + entered[place + 1 :]
 
 
 def check(emulation: emulate) -> None:

@@ -19,7 +19,7 @@ from torch.library import Library, fallthrough_kernel
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from ..errors import Error
-from . import operations
+from . import operations, tasks
 from .apart import apart, is_apart
 from .lock import LOCK
 from .portable.host import is_as_it_is
@@ -28,15 +28,17 @@ from .whole import WHOLE
 if TYPE_CHECKING:
     from .emulation import emulate
 
-_owners: dict[int, tuple[emulate, ...]] = {}
-"""Threads that entered emulations, the innermost last."""
+_owners: dict[threading.Thread, tuple[emulate, ...]] = {}
+"""Emulations by the thread that entered them, the innermost last. A forked child keeps the entries of its parent's threads: so keys are
+thread objects, not identifiers, which the child may give to new threads."""
 
 
 @contextmanager
 def owned(emulation: emulate) -> Iterator[None]:
     """This thread has entered an emulation; other threads take part in it."""
-    thread = threading.get_ident()
+    thread = threading.current_thread()
     with LOCK:
+        emulation.everywhere.__enter__()
         if not _owners:
             _KERNELS.on()
             for calls in _CALLS:
@@ -45,14 +47,39 @@ def owned(emulation: emulate) -> Iterator[None]:
     try:
         yield
     finally:
-        with LOCK:
-            _owners[thread] = _owners[thread][:-1]
-            if not _owners[thread]:
-                del _owners[thread]
-            if not _owners:
-                _KERNELS.off()
-                for calls in _CALLS:
-                    calls.off()
+        # a forked child closes the frames of its parent's other threads, but still takes part in their emulations
+        if threading.get_ident() == thread.ident:
+            _left(emulation, thread)
+
+
+def _left(emulation: emulate, thread: threading.Thread) -> None:
+    """Removes the entry of a thread, if there is one."""
+    with LOCK:
+        if emulation not in _owners.get(thread, ()):
+            return
+        _owners[thread] = tasks.without(_owners[thread], emulation)
+        if not _owners[thread]:
+            del _owners[thread]
+        if not _owners:
+            _KERNELS.off()
+            for calls in _CALLS:
+                calls.off()
+        emulation.everywhere.__exit__()
+
+
+def left_elsewhere(emulation: emulate) -> Error:
+    """The error for an emulation that this thread leaves but has not entered. It ends for all threads but the one that entered it, whose modes
+    PyTorch removes only there."""
+    thread = next((thread for thread, emulations in list(_owners.items()) if emulation in emulations), None)
+    entered, stays = "not entered in any thread that still runs", ""
+    if thread is not None:
+        _left(emulation, thread)
+        entered = f"entered in thread {thread.name!r}"
+        stays = f". Products of thread {thread.name!r} stay emulated until it ends; those of other threads no longer are"
+    return Error(
+        f"the emulation of {emulation.arithmetic.label} was {entered} and left in thread {threading.current_thread().name!r}: "
+        f"leave it in the thread that entered it{stays}"
+    )
 
 
 def is_on(emulation: emulate) -> bool:
@@ -62,13 +89,13 @@ def is_on(emulation: emulate) -> bool:
 
 def _own() -> emulate | None:
     """The emulation that this thread has entered, the innermost."""
-    entered = _owners.get(threading.get_ident())
+    entered = _owners.get(threading.current_thread())
     return entered[-1] if entered else None
 
 
 def _others() -> tuple[emulate, ...]:
     """The emulations in which this thread takes part, if it has entered none."""
-    if is_apart() or threading.get_ident() in _owners:
+    if is_apart() or threading.current_thread() in _owners:
         return ()
     found = [tuple(one for one in emulations if one.other_threads == "emulate") for emulations in list(_owners.values())]
     found = [emulations for emulations in found if emulations]
