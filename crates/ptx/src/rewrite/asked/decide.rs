@@ -10,6 +10,7 @@ use super::super::origin::{Origin, kind, origin};
 use super::super::uses::Uses;
 use super::alike::{alike, alike_in_turns};
 use super::sass::{Listing, Sass, Value, value};
+use super::scaled::power;
 use crate::error::Doubt;
 use crate::program::Type;
 use crate::text::{Function, Instruction, Operand};
@@ -348,7 +349,8 @@ impl Deciding<'_> {
         let Value::Register(register) = value(sources.get(c)?) else { return None };
         let &[product] = self.listing.reaching(at, register).as_slice() else { return None };
         let [x, y] = self.listing.code[product].sources() else { return None };
-        let is_product = matches!(self.listing.code[product].name(), "FMUL" | "DMUL" | "HMUL2" | "FMUL2");
+        let is_product = matches!(self.listing.code[product].name(), "FMUL" | "DMUL" | "HMUL2" | "FMUL2")
+            && power(&self.listing.code[product]).is_none();
         let minus = |operand: &str| operand.starts_with('-');
         let multiplied = minus(sources.get(a)?) != minus(sources.get(b)?);
         let kept = minus(x) != minus(y);
@@ -406,10 +408,7 @@ impl Deciding<'_> {
                             self.is_of(*definition, source, accepted, origin, all, seen)
                         });
                     }
-                    if one.number.is_some_and(|number| {
-                        accepted.contains(&self.alike[number.min(self.alike.len() - 1)])
-                            && self.may_be(*definition, number)
-                    }) {
+                    if one.number.is_some_and(|number| self.is_any_of(*definition, number, accepted)) {
                         return true;
                     }
                     let moves = match one.name() {
@@ -438,6 +437,27 @@ impl Deciding<'_> {
             }
             Value::Other => false,
         }
+    }
+
+    /// Whether an instruction of the code, with its number, is one of several of the text. A scaled product has the number of the
+    /// product, and is what scales it.
+    fn is_any_of(&self, at: usize, number: usize, accepted: &BTreeSet<usize>) -> bool {
+        let first = self.alike[number.min(self.alike.len() - 1)];
+        let Some(power) = power(&self.listing.code[at]) else {
+            return accepted.contains(&first) && self.may_be(at, number);
+        };
+        accepted.iter().any(|scaling| {
+            let one = &self.function.instructions[*scaling];
+            let [_, a, b] = one.operands.as_slice() else { return false };
+            let scales = |product: &Operand, by: &Operand| {
+                known(self.function, self.uses, *scaling, by) == Some(power.into())
+                    && origin(self.function, self.uses, *scaling, product, one)
+                        .leaves
+                        .iter()
+                        .any(|(leaf, negated)| !negated && self.alike[*leaf] == first)
+            };
+            one.name() == "mul" && (scales(a, b) || scales(b, a))
+        })
     }
 
     /// Of a register into which the code packs two registers the one that an operand takes, where it takes one; None inside where that

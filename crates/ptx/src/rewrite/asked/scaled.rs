@@ -7,20 +7,25 @@ use super::sass::{Listing, Sass};
 use crate::error::Doubt;
 use crate::text::Function;
 
+/// By which power of two an instruction scales its product.
+pub(super) fn power(code: &Sass<'_>) -> Option<u32> {
+    let found = POWERS.iter().find(|(word, _)| code.name() == "FMUL" && code.has(word));
+    found.map(|(_, power)| *power)
+}
+
 /// The products that are scaled. The code has one for several that are alike. Doubts about what is no product in the text.
 pub(super) fn scaled(function: &Function, uses: &Uses, listing: &Listing<'_>) -> (Vec<Scaled>, Vec<Doubt>) {
     let (mut found, mut doubts) = (vec![], vec![]);
-    let power = |code: &Sass| POWERS.iter().find(|(word, _)| code.name() == "FMUL" && code.has(word));
     let mut classes = None;
     for (number, instruction) in function.instructions.iter().enumerate() {
         for code in listing.of(number).iter().map(|at| &listing.code[*at]) {
-            let Some((_, power)) = power(code) else { continue };
+            let Some(power) = power(code) else { continue };
             let classes = classes.get_or_insert_with(|| alike(function, uses));
             let same = (0..classes.len()).filter(|other| classes[*other] == classes[number]);
             let before = found.len();
             found.extend(same.filter(|at| may_be(&function.instructions[*at])).map(|product| Scaled {
                 product,
-                power: *power,
+                power,
                 flush: code.has("FTZ"),
                 saturate: code.has("SAT"),
             }));

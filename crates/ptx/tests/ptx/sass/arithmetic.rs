@@ -91,6 +91,15 @@ pub(super) fn multiply<F: Format>([a, b]: [u64; 2], mode: Mode) -> u64 {
     write(read::<F>(a, mode).mul_r(read(b, mode), mode.round).value, mode)
 }
 
+/// a·b times a power of two, rounded once: FP64 holds it. Units may round twice, which no kernel may depend on.
+pub(super) fn scaled([a, b]: [u64; 2], power: f64, mode: Mode) -> u64 {
+    let exact = Mode { flush: false, saturate: false, ..mode };
+    let [a, b] =
+        [a, b].map(|code| convert::<Single, Double>(write(read::<Single>(code, mode), exact), exact));
+    let product = multiply::<Double>([a, b], exact);
+    convert::<Double, Single>(multiply::<Double>([product, power.to_bits()], exact), mode)
+}
+
 /// The lesser or the greater; the other operand where one is NaN, unless `nan`.
 pub(super) fn extreme<F: Format>([a, b]: [u64; 2], greater: bool, nan: bool, mode: Mode) -> u64 {
     let [x, y] = [a, b].map(|code| read::<F>(code, mode));

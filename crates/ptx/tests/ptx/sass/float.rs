@@ -42,9 +42,13 @@ impl Lane {
         let double = |lane: &Lane, at: usize| lane.double(operands.get(at).ok_or_else(unknown)?, memory);
         match name {
             "FADD" | "FMUL" | "FFMA" => {
-                let mode = Self::mode(instruction, &[])?;
+                let powers =
+                    [("D2", 0.5), ("D4", 0.25), ("D8", 0.125), ("M2", 2.0), ("M4", 4.0), ("M8", 8.0)];
+                let mode = Self::mode(instruction, &powers.map(|(word, _)| word))?;
                 let (a, b) = (single(self, 1)?, single(self, 2)?);
+                let power = powers.iter().find(|(word, _)| instruction.has(word));
                 let bits = match name {
+                    "FMUL" if let Some((_, power)) = power => arithmetic::scaled([a, b], *power, mode),
                     "FADD" => arithmetic::add::<Single>([a, b], mode),
                     "FMUL" => arithmetic::multiply::<Single>([a, b], mode),
                     _ => arithmetic::fma::<Single>([a, b, single(self, 3)?], mode),

@@ -43,7 +43,7 @@ fn every(target: &str, way: Way) -> Wish {
         structures: Structure::ALL
             .iter()
             .map(|(structure, _)| *structure)
-            .filter(|structure| *structure != Structure::Long)
+            .filter(|structure| !matches!(structure, Structure::Long | Structure::Scaled))
             .collect(),
         kinds: Kind::ALL.map(|(kind, ..)| kind).to_vec(),
         // the text as it is written has no constants that ptxas computes
@@ -53,14 +53,18 @@ fn every(target: &str, way: Way) -> Wish {
 
 /// Kernels of a target: 20,000 with `BITMMA_TESTS=all`, else as many as fit in the seconds of a fuzz target.
 fn tried(target: &str, way: Way) -> Option<compare::Tally> {
+    tried_of(&every(target, way), way)
+}
+
+fn tried_of(wish: &Wish, way: Way) -> Option<compare::Tally> {
+    let target = &wish.target;
     let tools = Tools::find(target)?;
     let all = std::env::var("BITMMA_TESTS").is_ok_and(|value| value == "all");
     let seconds = std::env::var("BITMMA_FUZZ_SECONDS").ok().and_then(|value| value.parse().ok());
     let (until, seconds) = if all { (20_000, u64::MAX / 2) } else { (u64::MAX, seconds.unwrap_or(1)) };
     let started = Instant::now();
     let goes_on = || started.elapsed() < Duration::from_secs(seconds);
-    let wish = every(target, way);
-    let tally = campaign(&tools, &wish, way, 0..until, &goes_on);
+    let tally = campaign(&tools, wish, way, 0..until, &goes_on);
     println!("{}", tally.table(target));
     if let Some(first) = tally.different.first()
         && way != Way::PREDICTED
@@ -99,6 +103,17 @@ fn asked() {
         let Some(tally) = tried(target, Way::ASKED) else { continue };
         let seeds: Vec<u64> = tally.different.iter().map(|entry| entry.seed).collect();
         assert!(seeds.is_empty(), "{target}: seeds {seeds:?} differ");
+    }
+}
+
+/// Where a product that is scaled in the same instruction may be another number, it is refused.
+#[test]
+fn scaled() {
+    for (target, way) in [("sm_80", Way::ASKED), ("sm_90a", Way::ASKED), ("sm_90a", Way::PREDICTED)] {
+        let wish = Wish { structures: vec![Structure::Scaled], ..every(target, way) };
+        let Some(tally) = tried_of(&wish, way) else { continue };
+        let seeds: Vec<u64> = tally.different.iter().map(|entry| entry.seed).collect();
+        assert!(seeds.is_empty(), "{target} {way:?}: seeds {seeds:?} differ");
     }
 }
 

@@ -47,6 +47,7 @@ impl Writer {
             Statement::Between => self.between(),
             Statement::Block => self.block(),
             Statement::Loop => self.turns(),
+            Statement::Scale => self.scale(),
         }
     }
 
@@ -131,6 +132,22 @@ impl Writer {
         let operation = self.one_of(&["min", "max"]);
         self.line(format!("{operation}{flush}.{} {d}, {a}, {b};", self.kind.name()));
         self.define(d, false);
+    }
+
+    /// A product times a power of two.
+    fn scale(&mut self) {
+        let powers = ["0f3F000000", "0f3E800000", "0f3E000000", "0f40000000", "0f40800000", "0f41000000"];
+        let (a, power) = (self.product(), self.one_of(&powers));
+        let d = self.register();
+        let flush = if self.flush || self.chance(5) { ".ftz" } else { "" };
+        let (a, power) = if self.chance(50) { (a.as_str(), power) } else { (power, a.as_str()) };
+        match self.below(8) {
+            0 if a != "0f40000000" && power == "0f40000000" => {
+                self.line(format!("div.full{flush}.f32 {d}, {a}, {power};"));
+            }
+            _ => self.line(format!("mul{flush}.f32 {d}, {a}, {power};")),
+        }
+        self.define(d, true);
     }
 
     pub(super) fn select(&mut self) {

@@ -39,10 +39,12 @@ pub(super) enum Structure {
     Everything,
     /// The same, five times as long; only where it is asked for.
     Long,
+    /// Products that are multiplied by powers of two; in a campaign of their own.
+    Scaled,
 }
 
 impl Structure {
-    pub(super) const ALL: [(Structure, &'static str); 16] = [
+    pub(super) const ALL: [(Structure, &'static str); 17] = [
         (Structure::Straight, "straight"),
         (Structure::Sums, "sums"),
         (Structure::Mixed, "mixed"),
@@ -59,6 +61,7 @@ impl Structure {
         (Structure::Loops, "loops"),
         (Structure::Everything, "everything"),
         (Structure::Long, "long"),
+        (Structure::Scaled, "scaled"),
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -67,14 +70,15 @@ impl Structure {
 
     /// Whether there are such kernels of a kind: only FP32 has divisions and functions.
     pub(super) fn has(self, kind: Kind) -> bool {
-        !matches!(self, Structure::Divisions | Structure::Functions | Structure::Folding) || kind == Kind::F32
+        let single = [Structure::Divisions, Structure::Functions, Structure::Folding, Structure::Scaled];
+        !single.contains(&self) || kind == Kind::F32
     }
 
     /// Statements beside products and additions, with their weights; those have 70 together.
     fn statements(self) -> Vec<(Statement, usize)> {
         use Statement::{
             Between, Block, Compare, Constant, Divide, Extreme, Folded, Function, Guarded, Loop, MultiplyAdd,
-            Nothing, Select, Store,
+            Nothing, Scale, Select, Store,
         };
         match self {
             Structure::Straight | Structure::Sums | Structure::Modifiers => vec![],
@@ -91,6 +95,16 @@ impl Structure {
             Structure::Blocks => vec![(Block, 25), (Store, 3)],
             Structure::ConstantBlocks => vec![(Block, 20), (Constant, 30), (Between, 8), (Loop, 6)],
             Structure::Loops => vec![(Loop, 25)],
+            Structure::Scaled => vec![
+                (Scale, 120),
+                (Store, 6),
+                (Select, 6),
+                (Nothing, 12),
+                (Divide, 12),
+                (Guarded, 6),
+                (Block, 6),
+                (Loop, 10),
+            ],
             Structure::Everything | Structure::Long => vec![
                 (MultiplyAdd, 5),
                 (Extreme, 4),

@@ -22,6 +22,7 @@ pub(super) enum Statement {
     Between,
     Block,
     Loop,
+    Scale,
 }
 
 /// A register with a value.
