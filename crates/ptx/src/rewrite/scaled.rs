@@ -11,6 +11,7 @@ use super::dead::live;
 use super::evaluate::kind;
 use super::known::known;
 use super::list::insert_before;
+use super::loops::loops;
 use super::origin::origin;
 use super::uses::Uses;
 use crate::flow::Flow;
@@ -42,7 +43,7 @@ pub(super) fn may_be(instruction: &Instruction) -> bool {
 }
 
 /// Products of a text that ptxas may scale: what reaches a multiplication by a power of two. One with another use is not scaled,
-/// unless a loop is between the two, as ptxas has that in several copies.
+/// unless it is in a loop, of which ptxas has several copies.
 fn predict(function: &Function) -> Vec<Scaled> {
     let all = &function.instructions;
     let may_scale = |at: &usize| {
@@ -59,7 +60,8 @@ fn predict(function: &Function) -> Vec<Scaled> {
     let live = live(function, &uses);
     let mut found: Vec<(Scaled, usize)> = vec![];
     let mut passed = vec![];
-    let mut open = vec![];
+    let loops = loops(&flow);
+    let turns = |at: usize| loops.iter().any(|one| one.has(flow.block(at)));
     for at in scaling.into_iter().filter(|at| live[*at]) {
         let power = |operand: usize| {
             let bits = known(function, &uses, at, &all[at].operands[operand])? as u32;
@@ -72,9 +74,6 @@ fn predict(function: &Function) -> Vec<Scaled> {
                 Scaled { product: *product, power, flush: all[at].has("ftz"), saturate: all[at].has("sat") };
             if !negated && is_product(&all[*product]) && may_be(&all[*product]) {
                 found.push((scaled, at));
-                if origin.leaves.len() > 1 || !origin.constants.is_empty() || origin.open {
-                    open.push(*product);
-                }
             }
         }
         passed.extend(origin.steps.iter().map(|step| step.at));
@@ -86,7 +85,7 @@ fn predict(function: &Function) -> Vec<Scaled> {
         let fits =
             |at: usize| passed.contains(&at) || found.iter().any(|(other, by)| *other == one.0 && *by == at);
         let mut others = uses.of[product].iter().filter(|used| live[used.at] && !fits(used.at));
-        open.contains(&product) || others.next().is_none() && !scales.contains(&product)
+        turns(product) || others.next().is_none() && !scales.contains(&product)
     };
     found.iter().filter(|one| alone(one)).map(|(scaled, _)| *scaled).collect()
 }
