@@ -214,6 +214,29 @@ fn logic_of_three_words() {
         let line = format!("lop3.b32 $d, $a, $b, $c, {table};");
         check(&line, 32, 32, &rows, |_| Some(table * 0x0101_0101));
     }
+    // whether the word is not zero, and another predicate
+    let rows = pairs(&[0, 1, 0xffff_ffff]);
+    for (logic, q) in
+        [("and", "%p2"), ("and", "!%p2"), ("or", "%p2"), ("or", "!%p2"), ("and", "1"), ("or", "0")]
+    {
+        for d in ["$d", "_"] {
+            let line = format!(
+                "mov.b32 $d, 7; setp.ne.u32 %p2, $c, 0;\nlop3.{logic}.b32 {d}|%p2, $a, $b, 1, 0x80, {q};\n@%p2 add.u32 $d, $d, 16;"
+            );
+            check(&line, 32, 32, &rows, |[a, b, c, _]| {
+                let (word, p) = (a & b & 1, c != 0);
+                let q = if q.starts_with('!') {
+                    !p
+                } else if q == "%p2" {
+                    p
+                } else {
+                    q == "1"
+                };
+                let p = if logic == "and" { word != 0 && q } else { word != 0 || q };
+                Some(if d == "_" { 7 } else { word } + 16 * u64::from(p))
+            });
+        }
+    }
 }
 
 #[test]
