@@ -26,7 +26,7 @@ const INTEGERS: &str = "u8 u16 u32 u64 s8 s16 s32 s64";
 pub(super) const ROWS: &[Row] = &[
     decoded("mov", &["pred b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64"], "", moved).pure(),
     decoded("mov", &["b128"], "", moved_halves).pure(),
-    decoded("cvta", &["u64"], "to? global|shared|shared::cta|shared::cluster|local|const|param|param::entry", window).pure(),
+    decoded("cvta", &["u64"], "=to? global|shared|shared::cta|shared::cluster|local|const|param|param::entry", window).pure(),
     decoded("cvt", &[INTEGERS, INTEGERS], "sat?", conversion).pure(),
     decoded("cvt", &[INTEGERS, "f16 f64"], "rni|rzi|rmi|rpi sat?", conversion).pure(),
     decoded("cvt", &[INTEGERS, "f32"], "rni|rzi|rmi|rpi ftz? sat?", conversion).pure(),
