@@ -58,11 +58,8 @@ pub(super) const ROWS: &[Row] = &[
     decoded("cvt", &["bf16x2", "ue8m0x2"], "rn", conversion).pure().since(Since::Blackwell),
     decoded("cvt", &["e2m3x2 e3m2x2 e2m1x2", "f32 f16x2"], "rn satfinite relu?", conversion).pure().since(Since::Blackwell),
     decoded("cvt", &[NARROW, "bf16x2"], "rn satfinite relu?", conversion).pure().since(Since::Blackwell),
-    free("isspacep", |decoder, form, at| {
-        let region = region(form).ok_or_else(|| form.unsupported())?;
-        let [d, a] = operands(at)?;
-        Ok(Op::IsSpace { region, own_only: !at.has("shared::cluster"), d: decoder.predicate(d, at)?, a: decoder.wide(a, at)? })
-    }).pure(),
+    decoded("isspacep", &[], "global|shared|shared::cta|local|const|param|param::entry", is_space).pure(),
+    decoded("isspacep", &[], "shared::cluster", is_space).pure().since(Since::Hopper),
     free("mapa", |decoder, form, at| {
         let generic = !form.flag("shared::cluster");
         let kind = form.need_kind()?;
@@ -267,6 +264,15 @@ fn window(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
     let [d, a] = operands(at)?;
     let (d, a) = (decoder.any(d, Type::B64, at)?, decoder.any(a, Type::B64, at)?);
     Ok(Op::Window { to_generic: !at.has("to"), region, d, a })
+}
+
+/// Whether an address, of 64 bits or its lower 32, is in a space.
+fn is_space(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
+    let mut form = Form::of(at);
+    let region = region(&mut form).ok_or_else(|| form.unsupported())?;
+    let [d, a] = operands(at)?;
+    let a = decoder.wide(a, at).map(Slot::Wide).or_else(|_| Ok(Slot::Word(decoder.word(a, at)?, 32)))?;
+    Ok(Op::IsSpace { region, own_only: !at.has("shared::cluster"), d: decoder.predicate(d, at)?, a })
 }
 
 /// The space that a form names.
