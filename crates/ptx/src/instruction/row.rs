@@ -64,6 +64,8 @@ pub(crate) enum Since {
     Hopper,
     /// sm_100
     Blackwell,
+    /// No other than sm_90a
+    HopperAlone,
 }
 
 impl Since {
@@ -80,8 +82,10 @@ impl Since {
             Since::Ada => "it needs sm_89 or later",
             Since::Hopper => "it needs sm_90 or later",
             Since::Blackwell => "it needs sm_100 or later",
+            Since::HopperAlone => "only sm_90a has it",
         };
-        (rank < self).then_some(why)
+        let is_missing = if self == Since::HopperAlone { rank != Since::Hopper } else { rank < self };
+        is_missing.then_some(why)
     }
 }
 
