@@ -262,7 +262,7 @@ fn window(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
     let mut form = Form::of(at);
     let region = region(&mut form).ok_or_else(|| form.unsupported())?;
     let [d, a] = operands(at)?;
-    let (d, a) = (decoder.any(d, Type::B64, at)?, decoder.any(a, Type::B64, at)?);
+    let (d, a) = (decoder.typed(d, Type::U64, at)?, decoder.typed(a, Type::U64, at)?);
     Ok(Op::Window { to_generic: !at.has("to"), region, d, a })
 }
 

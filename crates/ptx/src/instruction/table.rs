@@ -86,6 +86,7 @@ impl Decoder<'_> {
     pub(crate) fn operation(&mut self, instruction: &Instruction) -> Result<Op, Error> {
         let row = find(instruction)?;
         row.check(instruction, self.architecture)?;
+        self.check_results(instruction)?;
         match row.made {
             Made::Computed(computation) => self.computed(computation(instruction), instruction),
             Made::Refused(why) => Err(Error::unsupported(instruction.line, &instruction.form, why)),
@@ -97,5 +98,19 @@ impl Decoder<'_> {
                 Ok(op)
             }
         }
+    }
+
+    /// An error if a result goes into a constant, which it would change for all that read it.
+    fn check_results(&self, at: &Instruction) -> Result<(), Error> {
+        let mut results: Vec<&Operand> = at.operands.iter().take(results(at)).collect();
+        while let Some(operand) = results.pop() {
+            match operand {
+                Operand::Vector(all) => results.extend(all),
+                Operand::Pair(a, b) => results.extend([a.as_ref(), b.as_ref()]),
+                Operand::Register(_) | Operand::Address(..) | Operand::Sink => {}
+                _ => return Err(self.wrong(operand, "a register for its result", at)),
+            }
+        }
+        Ok(())
     }
 }

@@ -224,6 +224,23 @@ fn operands_of_another_type() {
         "st.global.u64 [%d1], %r1;",
         "cvt.u64.u32 %r1, %r2;",
         "mov.b32 %r1, {%r2, %r3};",
+        "add.f16 %h1, %h2, 1.5;",
+        "add.f16x2 %r1, %r2, 0f3F800000;",
+        "mov.b16 %h1, 1.5;",
+        "st.global.b16 [%d1], 1.5;",
+        "mov.u32 7, %r1;",
+        "add.f32 0f3F800000, %r2, %r3;",
+        "ld.global.v2.u32 {%r1, 7}, [%d1];",
+        "atom.global.add.u32 7, [%d1], 1;",
+        "mov.u32 %tid.x, %r1;",
+        "cvta.to.global.u64 %r1, %d1;",
+        "isspacep.shared %p1, %h2;",
+        "nanosleep.u32;",
+        "prefetch.L1 %d1;",
+        "discard.L2 [%d1];",
+        "griddepcontrol.wait 1;",
+        "membar.gl 1;",
+        "wgmma.fence.sync.aligned 0;",
     ] {
         let error = kernel("sm_90a", line).expect_err(line);
         assert!(error.to_string().contains("takes"), "{line}: {error}");
