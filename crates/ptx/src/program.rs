@@ -487,7 +487,7 @@ pub(crate) enum Op {
         region: Region,
         own_only: bool,
         d: Predicate,
-        a: Wide,
+        a: Slot,
     },
 
     Load(Box<Access>),

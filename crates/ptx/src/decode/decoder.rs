@@ -182,7 +182,7 @@ impl<'d> Decoder<'d> {
         Ok(Op::Computed(Box::new(Computed { a: a?, d, computation })))
     }
 
-    fn wrong(&self, operand: &Operand, expected: &str, instruction: &Instruction) -> Error {
+    pub(crate) fn wrong(&self, operand: &Operand, expected: &str, instruction: &Instruction) -> Error {
         let given = match operand {
             Operand::Register(id) | Operand::Not(id) => {
                 let register = &self.function.registers[*id as usize];
@@ -344,6 +344,10 @@ impl<'d> Decoder<'d> {
             }
             (Operand::Single(_) | Operand::Double(_), kind) if kind.is_number() => {
                 return Err(self.wrong(operand, "a whole number", at));
+            }
+            // of halves there are no constants
+            (Operand::Single(_) | Operand::Double(_), kind) if kind.bits() < 32 || kind.is_packed() => {
+                return Err(self.wrong(operand, "a register", at));
             }
             _ => {}
         }

@@ -26,7 +26,7 @@ const INTEGERS: &str = "u8 u16 u32 u64 s8 s16 s32 s64";
 pub(super) const ROWS: &[Row] = &[
     decoded("mov", &["pred b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64"], "", moved).pure(),
     decoded("mov", &["b128"], "", moved_halves).pure(),
-    decoded("cvta", &["u64"], "to? global|shared|shared::cta|shared::cluster|local|const|param|param::entry", window).pure(),
+    decoded("cvta", &["u64"], "=to? global|shared|shared::cta|shared::cluster|local|const|param|param::entry", window).pure(),
     decoded("cvt", &[INTEGERS, INTEGERS], "sat?", conversion).pure(),
     decoded("cvt", &[INTEGERS, "f16 f64"], "rni|rzi|rmi|rpi sat?", conversion).pure(),
     decoded("cvt", &[INTEGERS, "f32"], "rni|rzi|rmi|rpi ftz? sat?", conversion).pure(),
@@ -58,11 +58,8 @@ pub(super) const ROWS: &[Row] = &[
     decoded("cvt", &["bf16x2", "ue8m0x2"], "rn", conversion).pure().since(Since::Blackwell),
     decoded("cvt", &["e2m3x2 e3m2x2 e2m1x2", "f32 f16x2"], "rn satfinite relu?", conversion).pure().since(Since::Blackwell),
     decoded("cvt", &[NARROW, "bf16x2"], "rn satfinite relu?", conversion).pure().since(Since::Blackwell),
-    free("isspacep", |decoder, form, at| {
-        let region = region(form).ok_or_else(|| form.unsupported())?;
-        let [d, a] = operands(at)?;
-        Ok(Op::IsSpace { region, own_only: !at.has("shared::cluster"), d: decoder.predicate(d, at)?, a: decoder.wide(a, at)? })
-    }).pure(),
+    decoded("isspacep", &[], "global|shared|shared::cta|local|const|param|param::entry", is_space).pure(),
+    decoded("isspacep", &[], "shared::cluster", is_space).pure().since(Since::Hopper),
     free("mapa", |decoder, form, at| {
         let generic = !form.flag("shared::cluster");
         let kind = form.need_kind()?;
@@ -265,8 +262,17 @@ fn window(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
     let mut form = Form::of(at);
     let region = region(&mut form).ok_or_else(|| form.unsupported())?;
     let [d, a] = operands(at)?;
-    let (d, a) = (decoder.any(d, Type::B64, at)?, decoder.any(a, Type::B64, at)?);
+    let (d, a) = (decoder.typed(d, Type::U64, at)?, decoder.typed(a, Type::U64, at)?);
     Ok(Op::Window { to_generic: !at.has("to"), region, d, a })
+}
+
+/// Whether an address, of 64 bits or its lower 32, is in a space.
+fn is_space(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
+    let mut form = Form::of(at);
+    let region = region(&mut form).ok_or_else(|| form.unsupported())?;
+    let [d, a] = operands(at)?;
+    let a = decoder.wide(a, at).map(Slot::Wide).or_else(|_| Ok(Slot::Word(decoder.word(a, at)?, 32)))?;
+    Ok(Op::IsSpace { region, own_only: !at.has("shared::cluster"), d: decoder.predicate(d, at)?, a })
 }
 
 /// The space that a form names.

@@ -1,7 +1,7 @@
 //! Integers and bits (PTX ISA, "Integer Arithmetic Instructions", "Logic and Shift Instructions").
 
 use super::compute::{Computation, Element, Spread, of1, of2, of3, of4};
-use super::row::{Row, Since, computed, decoded, kind, types};
+use super::row::{Row, Since, computed, decoded, kind, refused, types};
 use crate::decode::decoder::Decoder;
 use crate::decode::form::operands;
 use crate::error::Error;
@@ -118,16 +118,16 @@ pub(super) const ROWS: &[Row] = &[
     computed("sub", &[WHOLE], "", |at| by_type!(at, T => of2(T::wrapping_sub)).spreads(Spread::Difference)),
     computed("add", &["s32"], "sat", |_| of2(i32::saturating_add)),
     computed("sub", &["s32"], "sat", |_| of2(i32::saturating_sub)),
-    computed("mul", &[WHOLE], "lo", |at| by_type!(at, T => of2(T::wrapping_mul)).spreads(Spread::Upward)),
-    computed("mul", &[WHOLE], "hi", |at| by_type!(at, T => of2(T::high))),
-    computed("mul", &["u16 u32 s16 s32"], "wide", |at| with_double!(at, T, D => of2(|a: T, b: T| D::from(a) * D::from(b)))),
-    computed("mul24", &["u32 s32"], "lo|hi", mul24),
-    computed("mad", &[WHOLE], "lo", |at| by_type!(at, T => of3(|a: T, b: T, c: T| a.wrapping_mul(b).wrapping_add(c))).spreads(Spread::Upward)),
-    computed("mad", &[WHOLE], "hi", |at| by_type!(at, T => of3(|a: T, b: T, c: T| a.high(b).wrapping_add(c)))),
-    computed("mad", &["s32"], "hi&sat", |_| of3(|a: i32, b: i32, c: i32| a.high(b).saturating_add(c))),
-    computed("mad", &["u16 u32 s16 s32"], "wide", |at| with_double!(at, T, D => of3(|a: T, b: T, c: D| (D::from(a) * D::from(b)).wrapping_add(c)))),
-    computed("mad24", &["u32 s32"], "lo|hi", mad24),
-    computed("mad24", &["s32"], "hi&sat", |_| of3(|a: i32, b: i32, c: i32| product24(a, b, true).saturating_add(c))),
+    computed("mul", &[WHOLE], "=lo", |at| by_type!(at, T => of2(T::wrapping_mul)).spreads(Spread::Upward)),
+    computed("mul", &[WHOLE], "=hi", |at| by_type!(at, T => of2(T::high))),
+    computed("mul", &["u16 u32 s16 s32"], "=wide", |at| with_double!(at, T, D => of2(|a: T, b: T| D::from(a) * D::from(b)))),
+    computed("mul24", &["u32 s32"], "=lo|hi", mul24),
+    computed("mad", &[WHOLE], "=lo", |at| by_type!(at, T => of3(|a: T, b: T, c: T| a.wrapping_mul(b).wrapping_add(c))).spreads(Spread::Upward)),
+    computed("mad", &[WHOLE], "=hi", |at| by_type!(at, T => of3(|a: T, b: T, c: T| a.high(b).wrapping_add(c)))),
+    computed("mad", &["s32"], "=hi sat", |_| of3(|a: i32, b: i32, c: i32| a.high(b).saturating_add(c))),
+    computed("mad", &["u16 u32 s16 s32"], "=wide", |at| with_double!(at, T, D => of3(|a: T, b: T, c: D| (D::from(a) * D::from(b)).wrapping_add(c)))),
+    computed("mad24", &["u32 s32"], "=lo|hi", mad24),
+    computed("mad24", &["s32"], "=hi sat", |_| of3(|a: i32, b: i32, c: i32| product24(a, b, true).saturating_add(c))),
     // a division by zero gives all ones, and so does its remainder, as in ptxas's code of both
     computed("div", &[WHOLE], "", |at| by_type!(at, T => of2(|a: T, b: T| if b == 0 { !0 } else { a.wrapping_div(b) }))),
     computed("rem", &[WHOLE], "", |at| by_type!(at, T => of2(|a: T, b: T| if b == 0 { !0 } else { a.wrapping_rem(b) }))),
@@ -153,13 +153,18 @@ pub(super) const ROWS: &[Row] = &[
     computed("shr", &["b16 b32 b64 u16 u32 u64 s16 s32 s64"], "", |at| by_type!(at, T => of2(|a: T, b: u32| {
         if b < T::BITS { a >> b } else { a >> (T::BITS - 1) >> 1 }
     })).spreads(Spread::Moves(1))),
-    computed("shf", &["b32"], "l|r wrap|clamp", funnel),
+    computed("shf", &["b32"], "=l|r wrap|clamp", funnel),
     computed("lop3", &["b32"], "", lop3),
     computed("prmt", &["b32"], "f4e|b4e|rc8|ecl|ecr|rc16?", permute),
     computed("popc", &["b32 b64"], "", |at| by_width!(at, T => of1(T::count_ones))),
     computed("clz", &["b32 b64"], "", |at| by_width!(at, T => of1(T::leading_zeros))),
     computed("brev", &["b32 b64"], "", |at| by_width!(at, T => of1(T::reverse_bits)).spreads(Spread::Moves(1))),
     computed("bfind", &["u32 u64 s32 s64"], "shiftamt?", find),
+    computed("fns", &["b32"], "", |_| of3(nth_set)),
+    computed("szext", &["u32 s32"], "wrap|clamp", |at| {
+        let (wraps, signed) = (at.has("wrap"), kind(at).is_signed());
+        of2(move |a: u32, b: u32| field(a.into(), 0, if wraps { b & 31 } else { b.min(32) }, signed, 32) as u32)
+    }),
     computed("bfe", &["u32 u64 s32 s64"], "", extract),
     computed("bfi", &["b32"], "", |_| of4(|a: u32, b: u32, place, length| {
         insert(a.into(), b.into(), place, length, 32) as u32
@@ -172,7 +177,7 @@ pub(super) const ROWS: &[Row] = &[
         false => of2(ones),
     }),
     computed("dp4a", &["u32 s32", "u32 s32"], "", dp4a),
-    computed("dp2a", &["u32 s32", "u32 s32"], "lo|hi", dp2a),
+    computed("dp2a", &["u32 s32", "u32 s32"], "=lo|hi", dp2a),
     computed("slct", &["b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64", "s32"], "", |at| selected(at, |c| c as i32 >= 0)),
     computed("slct", &["b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64", "f32"], "ftz?", |at| match at.has("ftz") {
         true => selected(at, |c| f32::from_bits(super::single::flush(c)) >= 0.0),
@@ -181,10 +186,14 @@ pub(super) const ROWS: &[Row] = &[
 
     decoded("add", &["u32 u64 s32 s64"], "cc", carry),
     decoded("sub", &["u32 u64 s32 s64"], "cc", carry),
-    decoded("addc", &["u32 u64 s32 s64"], "cc?", carry),
-    decoded("subc", &["u32 u64 s32 s64"], "cc?", carry),
-    decoded("mad", &["u32 u64 s32 s64"], "lo|hi cc", carry),
-    decoded("madc", &["u32 u64 s32 s64"], "lo|hi cc?", carry),
+    decoded("addc", &[WHOLE], "", carry),
+    decoded("addc", &["u32 u64 s32 s64"], "cc", carry),
+    decoded("subc", &[WHOLE], "", carry),
+    decoded("subc", &["u32 u64 s32 s64"], "cc", carry),
+    decoded("mad", &["u32 u64 s32 s64"], "=lo|hi cc", carry),
+    decoded("madc", &[WHOLE], "=lo|hi", carry),
+    decoded("madc", &["u32 u64 s32 s64"], "=lo|hi cc", carry),
+    refused("madc", &["s32"], "=hi sat", "the manual does not have it, and ptxas leaves .sat out"),
     decoded("and", &["pred"], "", |decoder, at| predicates(decoder, at, Logic::And)),
     decoded("or", &["pred"], "", |decoder, at| predicates(decoder, at, Logic::Or)),
     decoded("xor", &["pred"], "", |decoder, at| predicates(decoder, at, Logic::Xor)),
@@ -281,6 +290,20 @@ fn find(at: &Instruction) -> Computation {
         Type::U64 => of1(move |a: u64| place(a, 64)),
         _ => of1(move |a: i64| place((a ^ a >> 63) as u64, 64)),
     }
+}
+
+/// The place of the n-th bit that is set, from a base on upwards, or downwards where n is negative; zero asks for the base itself.
+fn nth_set(mask: u32, base: u32, n: i32) -> u32 {
+    let mut set = (0..32).filter(|place| base < 32 && mask >> place & 1 == 1);
+    let skipped = n.unsigned_abs().wrapping_sub(1) as usize;
+    let found = match n {
+        // it has no absolute value: as in ptxas's code
+        i32::MIN => Some(0),
+        0 => set.find(|place| *place == base),
+        1.. => set.filter(|place| *place >= base).nth(skipped),
+        _ => set.rev().filter(|place| *place <= base).nth(skipped),
+    };
+    found.unwrap_or(u32::MAX)
 }
 
 /// As many ones, from a place on.

@@ -2,17 +2,25 @@
 
 use std::sync::Arc;
 
-use super::row::{Row, free};
+use super::row::{Row, Since, decoded, free};
+use super::warp::nothing;
 use crate::decode::decoder::Decoder;
-use crate::decode::form::Form;
+use crate::decode::form::{Form, operands};
 use crate::error::Error;
 use crate::matrix::Multiplier;
 use crate::program::{Condition, Mma, Op, Slot, Type, Wgmma, WgmmaA, Word};
 use crate::text::{Instruction, Operand};
 
+#[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
     free("mma", |decoder, form, at| decoder.mma(form, at)),
-    free("wgmma", |decoder, form, at| decoder.wgmma(form, at)),
+    free("wgmma", |decoder, form, at| decoder.wgmma(form, at)).since(Since::HopperAlone),
+    decoded("wgmma", &[], "=fence sync aligned?", nothing).since(Since::HopperAlone),
+    decoded("wgmma", &[], "=commit_group sync aligned?", |_, at| operands(at).map(|[]| Op::CommitProducts)).since(Since::HopperAlone),
+    decoded("wgmma", &[], "=wait_group sync aligned?", |_, at| match operands(at)? {
+        [Operand::Integer(left)] => Ok(Op::WaitProducts((*left).min(1 << 20) as u32)),
+        [_] => Err(Form::of(at).refuse("its operand must be a constant")),
+    }).since(Since::HopperAlone),
     free("wmma", |decoder, form, at| decoder.mma(form, at)),
 ];
 
@@ -123,20 +131,6 @@ impl Decoder<'_> {
     }
 
     fn wgmma(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
-        let names = [("fence", Op::Nothing), ("commit_group", Op::CommitProducts)];
-        let op = names.into_iter().find(|(name, _)| form.flag(name)).map(|(_, op)| op);
-        let wait = form.flag("wait_group");
-        if op.is_some() || wait {
-            form.drop_if(|word| matches!(word, "sync" | "aligned"));
-        }
-        match (op, at.operands.as_slice()) {
-            (Some(op), _) => return Ok(op),
-            (None, [Operand::Integer(left)]) if wait => {
-                return Ok(Op::WaitProducts((*left).min(1 << 20) as u32));
-            }
-            _ if wait => return Err(form.unsupported()),
-            _ => {}
-        }
         let multiplier = self.multiplier(form, at)?;
         let counts = multiplier.registers();
         let [d, a, b, accumulate, flags @ ..] = at.operands.as_slice() else {

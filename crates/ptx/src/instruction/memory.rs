@@ -40,19 +40,55 @@ pub(super) const ROWS: &[Row] = &[
     free("ldmatrix", |decoder, form, at| decoder.matrix_access(form, at)),
     free("stmatrix", |decoder, form, at| decoder.matrix_access(form, at)).results(0).since(Since::Hopper),
     // what only speeds up
-    decoded("prefetch", &[], "global|local? L1|L2|L2::evict_last|L2::evict_normal", |_, _| Ok(Op::Nothing)).results(0),
-    decoded("prefetchu", &[], "L1", |_, _| Ok(Op::Nothing)).results(0),
-    decoded("applypriority", &[], "global? L2::evict_normal", |_, _| Ok(Op::Nothing)).results(0),
-    decoded("discard", &[], "global? L2", |_, _| Ok(Op::Nothing)).results(0),
-    decoded("createpolicy", &["b64"], "fractional L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged L2::evict_unchanged|L2::evict_first?", policy),
-    decoded("createpolicy", &["b64"], "range global? L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged L2::evict_unchanged|L2::evict_first?", policy),
-    decoded("createpolicy", &["b64"], "cvt L2", policy),
+    decoded("prefetch", &[], "global|local? L1|L2", touched).results(0),
+    decoded("prefetch", &[], "global? L2::evict_last|L2::evict_normal", touched).results(0),
+    decoded("prefetch", &[], "param|const? tensormap", touched).results(0).since(Since::Hopper),
+    decoded("prefetchu", &[], "L1", touched).results(0),
+    decoded("applypriority", &[], "global? L2::evict_normal", touched_line).results(0),
+    decoded("discard", &[], "global? L2", touched_line).results(0),
+    decoded("createpolicy", &["b64"], "=fractional L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged L2::evict_unchanged|L2::evict_first?", policy),
+    decoded("createpolicy", &["b64"], "=range global? L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged L2::evict_unchanged|L2::evict_first?", policy),
+    decoded("createpolicy", &["b64"], "=cvt L2", policy),
 ];
+
+/// An address, of which nothing is read.
+fn touched(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
+    let [a] = operands(at)?;
+    decoder.address(a, at).map(|_| Op::Nothing)
+}
+
+/// The same of 128 bytes.
+pub(super) fn touched_line(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
+    match operands(at)? {
+        [a, Operand::Integer(128)] => decoder.address(a, at).map(|_| Op::Nothing),
+        [..] => Err(Error::unsupported(at.line, &at.form, "it is for 128 bytes")),
+    }
+}
 
 /// A cache policy, which changes no result.
 fn policy(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
-    let unsupported = || Error::unsupported(at.line, &at.form, "");
-    let d = decoder.any(at.operands.first().ok_or_else(unsupported)?, Type::B64, at)?;
+    let refused = |why: &str| Error::unsupported(at.line, &at.form, why);
+    let unsupported = || refused("");
+    let (d, rest) = at.operands.split_first().ok_or_else(unsupported)?;
+    match rest {
+        [] if at.has("fractional") => Ok(()),
+        // up to the bits of 1.0
+        [Operand::Single(0 | 0x3f80_0001..) | Operand::Double(0 | 0x3ff0_0000_0000_0001..)] => {
+            Err(refused("its share is above 0 and at most 1"))
+        }
+        [share] if at.has("fractional") => decoder.typed(share, Type::F32, at).map(drop),
+        [from] if at.has("cvt") => decoder.typed(from, Type::U64, at).map(drop),
+        [_, Operand::Integer(first), Operand::Integer(all)] if first > all => {
+            Err(refused("its first bytes are more than all"))
+        }
+        [address, first, all] if at.has("range") => decoder
+            .address(address, at)
+            .and(decoder.typed(first, Type::U32, at))
+            .and(decoder.typed(all, Type::U32, at))
+            .map(drop),
+        _ => Err(unsupported()),
+    }?;
+    let d = decoder.any(d, Type::B64, at)?;
     let zero = Slot::Wide(decoder.wide_constant(0));
     copied(d, zero).ok_or_else(unsupported)
 }
@@ -328,7 +364,7 @@ fn drop_hints(form: &mut Form<'_>) {
 const SCOPES: [&str; 4] = ["cta", "cluster", "gpu", "sys"];
 
 /// Whether one of the words is among some.
-pub(super) fn any(words: &[&str], known: &[&str]) -> bool {
+fn any(words: &[&str], known: &[&str]) -> bool {
     words.iter().any(|word| known.contains(word))
 }
 

@@ -15,6 +15,7 @@ pub(crate) struct Row {
     /// The types of each place, parted by spaces.
     pub(super) types: &'static [&'static str],
     /// Those of which one is taken are parted by a bar, those that come together by `&`; those with a question mark may be missing.
+    /// Those behind `=` are part of the name: they come first, in this order.
     pub(super) modifiers: &'static str,
     pub(crate) made: Made,
     /// How many of its first operands are results.
@@ -63,6 +64,8 @@ pub(crate) enum Since {
     Hopper,
     /// sm_100
     Blackwell,
+    /// No other than sm_90a
+    HopperAlone,
 }
 
 impl Since {
@@ -79,8 +82,10 @@ impl Since {
             Since::Ada => "it needs sm_89 or later",
             Since::Hopper => "it needs sm_90 or later",
             Since::Blackwell => "it needs sm_100 or later",
+            Since::HopperAlone => "only sm_90a has it",
         };
-        (rank < self).then_some(why)
+        let is_missing = if self == Since::HopperAlone { rank != Since::Hopper } else { rank < self };
+        is_missing.then_some(why)
     }
 }
 
@@ -154,20 +159,32 @@ impl Row {
     }
 }
 
-/// Whether modifiers are those of a row.
-pub(super) fn has_modifiers(groups: &str, modifiers: &[&str]) -> bool {
-    let mut left = modifiers.to_vec();
+/// Whether a word is a type, not a modifier.
+pub(super) fn is_type(word: &str) -> bool {
+    word == "b128" || Type::named(word).is_some()
+}
+
+/// Whether the words of a form have the modifiers of a row.
+pub(super) fn has_modifiers(groups: &str, words: &[&str]) -> bool {
+    let mut left: Vec<_> = words.iter().map(|word| (!is_type(word)).then_some(*word)).collect();
+    let mut named = 0;
     for group in groups.split(' ').filter(|group| !group.is_empty()) {
-        let (choices, optional) = group.strip_suffix('?').map_or((group, false), |group| (group, true));
-        let choice = choices.split('|').map(|choice| choice.split('&').collect::<Vec<_>>());
-        let taken = choice.into_iter().find(|words| words.iter().all(|word| left.contains(word)));
-        match taken {
-            Some(words) => left.retain(|word| !words.contains(word)),
-            None if optional => {}
-            None => return false,
+        let (group, is_optional) = group.strip_suffix('?').map_or((group, false), |group| (group, true));
+        let (group, is_name) = group.strip_prefix('=').map_or((group, false), |group| (group, true));
+        let places = |choice: &str| -> Option<Vec<usize>> {
+            choice.split('&').map(|word| left.iter().position(|other| *other == Some(word))).collect()
+        };
+        // the one that comes first
+        match group.split('|').filter_map(places).min_by_key(|places| places.iter().min().copied()) {
+            Some(places) if !is_name || places == [named] => {
+                places.into_iter().for_each(|at| left[at] = None);
+                named += usize::from(is_name);
+            }
+            None if is_optional => {}
+            _ => return false,
         }
     }
-    left.is_empty()
+    left.iter().all(Option::is_none)
 }
 
 /// The types of a form, in order.

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::row::{Made, Row, has_modifiers};
+use super::row::{Made, Row, has_modifiers, is_type};
 use super::{bulk, compare, convert, float, integer, matrix, memory, tcgen05, warp};
 use crate::decode::decoder::Decoder;
 use crate::decode::form::Form;
 use crate::error::Error;
-use crate::program::{Op, Type};
+use crate::program::Op;
 use crate::text::{Instruction, Operand};
 
 const FAMILIES: &[&[Row]] = &[
@@ -37,28 +37,23 @@ pub(crate) fn find(instruction: &Instruction) -> Result<&'static Row, Error> {
     let unsupported = |why: &str| Err(Error::unsupported(instruction.line, &instruction.form, why));
     let mut words = instruction.form.split('.');
     let Some(all) = words.next().and_then(|name| BY_NAME.get(name)) else { return unsupported("") };
-    if let [row] = all.as_slice()
-        && matches!(row.made, Made::Free(_))
-    {
+    let words: Vec<&str> = words.collect();
+    let types: Vec<&str> = words.iter().copied().filter(|word| is_type(word)).collect();
+    let mut rows = all.iter().filter(|row| row.has_types(&types)).peekable();
+    let has_types = rows.peek().is_some();
+    let row = rows.find(|row| has_modifiers(row.modifiers, &words));
+    if let Some(row) = row.or_else(|| all.iter().find(|row| matches!(row.made, Made::Free(_)))) {
         return Ok(row);
     }
-    let (types, modifiers): (Vec<&str>, Vec<&str>) =
-        words.partition(|word| *word == "b128" || Type::named(word).is_some());
-    let mut rows = all.iter().filter(|row| row.has_types(&types)).peekable();
-    if rows.peek().is_none() {
+    if !has_types {
         return unsupported("PTX does not have these types");
     }
-    match rows.find(|row| has_modifiers(row.modifiers, &modifiers)) {
-        Some(row) => Ok(row),
-        None => {
-            let known = |word: &str| {
-                all.iter().any(|row| row.modifiers.split([' ', '|', '&', '?']).any(|one| one == word))
-            };
-            match modifiers.iter().find(|word| !known(word)) {
-                Some(word) => unsupported(&format!("'.{word}' is not known here")),
-                None => unsupported("PTX does not have these modifiers for this type"),
-            }
-        }
+    let known = |word: &str| {
+        all.iter().any(|row| row.modifiers.split([' ', '|', '&', '?', '=']).any(|one| one == word))
+    };
+    match words.iter().find(|word| !is_type(word) && !known(word)) {
+        Some(word) => unsupported(&format!("'.{word}' is not known here")),
+        None => unsupported("PTX does not have these modifiers for this type"),
     }
 }
 
@@ -91,6 +86,7 @@ impl Decoder<'_> {
     pub(crate) fn operation(&mut self, instruction: &Instruction) -> Result<Op, Error> {
         let row = find(instruction)?;
         row.check(instruction, self.architecture)?;
+        self.check_results(instruction)?;
         match row.made {
             Made::Computed(computation) => self.computed(computation(instruction), instruction),
             Made::Refused(why) => Err(Error::unsupported(instruction.line, &instruction.form, why)),
@@ -102,5 +98,19 @@ impl Decoder<'_> {
                 Ok(op)
             }
         }
+    }
+
+    /// An error if a result goes into a constant, which it would change for all that read it.
+    fn check_results(&self, at: &Instruction) -> Result<(), Error> {
+        let mut results: Vec<&Operand> = at.operands.iter().take(results(at)).collect();
+        while let Some(operand) = results.pop() {
+            match operand {
+                Operand::Vector(all) => results.extend(all),
+                Operand::Pair(a, b) => results.extend([a.as_ref(), b.as_ref()]),
+                Operand::Register(_) | Operand::Address(..) | Operand::Sink => {}
+                _ => return Err(self.wrong(operand, "a register for its result", at)),
+            }
+        }
+        Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Branches, barriers, and what lanes exchange.
 
-use super::memory::any;
+use super::memory::touched_line;
 use super::row::{Row, Since, decoded, free};
 use super::single;
 use crate::decode::decoder::Decoder;
@@ -56,24 +56,44 @@ pub(super) const ROWS: &[Row] = &[
             _ => Err(form.unsupported()),
         }
     }).results(0),
-    decoded("nanosleep", &["u32"], "", |_, _| Ok(Op::Nothing)).results(0),
-    decoded("setmaxnreg", &["u32"], "inc|dec sync aligned", |_, at| match at.operands.as_slice() {
+    decoded("nanosleep", &["u32"], "", |decoder, at| {
+        let [time] = operands(at)?;
+        decoder.word(time, at).map(|_| Op::Nothing)
+    }).results(0),
+    decoded("setmaxnreg", &["u32"], "=inc|dec sync aligned", |_, at| match at.operands.as_slice() {
         [Operand::Integer(count)] if (24..=256).contains(count) && count.is_multiple_of(8) => Ok(Op::Nothing),
         _ => Err(Form::of(at).refuse("a warp has 24 to 256 registers a thread, a multiple of 8")),
     }).results(0).since(Since::Hopper),
-    decoded("griddepcontrol", &[], "launch_dependents|wait", |_, _| Ok(Op::Nothing)).results(0).since(Since::Hopper),
-    decoded("pmevent", &[], "mask?", |_, _| Ok(Op::Nothing)).results(0),
-    decoded("membar", &[], "cta|gl|sys", |_, at| Ok(Op::Fence { in_block: at.has("cta") })).results(0),
-    decoded("fence", &[], "sc|acq_rel|acquire|release? cta|cluster|gpu|sys", |_, at| Ok(Op::Fence { in_block: at.has("cta") })).results(0),
+    decoded("griddepcontrol", &[], "launch_dependents|wait", nothing).results(0).since(Since::Hopper),
+    decoded("pmevent", &[], "mask?", |_, at| match (operands(at)?, at.has("mask")) {
+        ([Operand::Integer(0..=15)], false) | ([Operand::Integer(0..=0xffff)], true) => Ok(Op::Nothing),
+        _ => Err(Form::of(at).refuse("there are 16 events")),
+    }).results(0),
+    decoded("membar", &[], "cta|gl|sys", fence).results(0),
+    decoded("membar", &[], "=proxy alias", nothing).results(0),
+    decoded("membar", &[], "=proxy async", fence_for_copies).results(0).since(Since::Hopper),
+    decoded("fence", &[], "sc|acq_rel|acquire|release? cta|gpu|sys", fence).results(0),
+    decoded("fence", &[], "sc|acq_rel|acquire|release? cluster", fence).results(0).since(Since::Hopper),
     // other fences of proxies, and of what a barrier object's start writes, order no accesses of threads
-    decoded("fence", &[], "acquire|release sync_restrict::shared::cta|sync_restrict::shared::cluster cluster", |_, _| Ok(Op::Nothing)).results(0),
-    decoded("fence", &[], "mbarrier_init release cluster", |_, _| Ok(Op::Nothing)).results(0),
-    decoded("fence", &[], "proxy async&global|async&shared::cta|async&shared::cluster|async", |_, _| Ok(Op::FenceForCopies)).results(0),
-    decoded("fence", &[], "proxy alias", |_, _| Ok(Op::Nothing)).results(0),
-    decoded("fence", &[], "proxy tensormap::generic acquire|release cta|cluster|gpu|sys", |_, _| Ok(Op::Nothing)).results(0),
-    decoded("fence", &[], "proxy async::generic acquire|release sync_restrict::shared::cta|sync_restrict::shared::cluster cluster", |_, _| Ok(Op::FenceForCopies)).results(0),
-    free("bar", |decoder, form, at| decoder.barrier(form, at)),
-    free("barrier", |decoder, form, at| decoder.barrier(form, at)),
+    decoded("fence", &[], "acquire&sync_restrict::shared::cluster|release&sync_restrict::shared::cta cluster", nothing).results(0).since(Since::Hopper),
+    decoded("fence", &[], "mbarrier_init release cluster", nothing).results(0).since(Since::Hopper),
+    decoded("fence", &[], "=proxy async&global|async&shared::cta|async&shared::cluster|async", fence_for_copies).results(0).since(Since::Hopper),
+    decoded("fence", &[], "=proxy alias", nothing).results(0),
+    decoded("fence", &[], "=proxy tensormap::generic release cta|cluster|gpu|sys", nothing).results(0).since(Since::Hopper),
+    decoded("fence", &[], "=proxy tensormap::generic acquire cta|cluster|gpu|sys", touched_line).results(0).since(Since::Hopper),
+    decoded("fence", &[], "=proxy async::generic acquire&sync_restrict::shared::cluster|release&sync_restrict::shared::cta cluster", fence_for_copies).results(0).since(Since::Hopper),
+    decoded("bar", &[], "=warp =sync", |decoder, at| {
+        let [mask] = operands(at)?;
+        Ok(Op::SyncWarp { mask: decoder.word(mask, at)? })
+    }),
+    decoded("bar", &[], "=cta? =sync|arrive", barrier),
+    decoded("bar", &["u32"], "=cta? =red popc", barrier),
+    decoded("bar", &["pred"], "=cta? =red and|or", barrier),
+    decoded("barrier", &[], "=cta? =sync|arrive aligned?", barrier),
+    decoded("barrier", &["u32"], "=cta? =red popc aligned?", barrier),
+    decoded("barrier", &["pred"], "=cta? =red and|or aligned?", barrier),
+    decoded("barrier", &[], "=cluster =arrive release|relaxed? aligned?", cluster_barrier).since(Since::Hopper),
+    decoded("barrier", &[], "=cluster =wait acquire? aligned?", cluster_barrier).since(Since::Hopper),
     decoded("shfl", &["b32"], "sync up|down|bfly|idx", |decoder, at| decoder.shuffle(&mut Form::of(at), at)),
     decoded("vote", &["pred"], "sync all|any|uni", |decoder, at| decoder.vote(&mut Form::of(at), at)),
     decoded("vote", &["b32"], "sync ballot", |decoder, at| decoder.vote(&mut Form::of(at), at)),
@@ -104,12 +124,62 @@ pub(super) const ROWS: &[Row] = &[
             return Err(Form::of(at).refuse("its result has 32 bits"));
         }
         Ok(Op::Elect { d, p, mask: decoder.word(mask, at)? })
-    }),
+    }).since(Since::Hopper),
 ];
 
 fn exit(_: &mut Decoder<'_>, form: &mut Form<'_>, _: &Instruction) -> Result<Op, Error> {
     form.flag("uni");
     Ok(Op::Exit)
+}
+
+/// It changes no result.
+pub(super) fn nothing(_: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
+    operands(at).map(|[]| Op::Nothing)
+}
+
+fn fence(_: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
+    operands(at).map(|[]| Op::Fence { in_block: at.has("cta") })
+}
+
+fn fence_for_copies(_: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
+    operands(at).map(|[]| Op::FenceForCopies)
+}
+
+fn cluster_barrier(_: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
+    let [arrive, aligned, relaxed] = ["arrive", "aligned", "relaxed"].map(|word| at.has(word));
+    operands(at).map(|[]| Op::ClusterBarrier { arrive, aligned, orders: !relaxed })
+}
+
+/// A barrier of the block, with its number and for how many threads it waits.
+fn barrier(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
+    let refused = |why: &str| Err(Form::of(at).refuse(why));
+    let (arrive, aligned) = (at.has("arrive"), at.has("aligned") || at.name() == "bar");
+    let (reduced, rest) = match at.operands.as_slice() {
+        [d, rest @ .., a] if at.has("red") => (Some((d, a)), rest),
+        rest => (None, rest),
+    };
+    let (id, count) = match rest {
+        [_] if arrive => return refused("an arrival needs the number of threads"),
+        [id] => (id, None),
+        [id, count] => (id, Some(count)),
+        _ => return refused(""),
+    };
+    if let Operand::Integer(id @ 16..) = id {
+        return refused(&format!("there is no barrier {id}: a block has 16"));
+    }
+    let reduce = match reduced {
+        None => None,
+        Some((d, a)) => {
+            let f = [("and", Logic::And), ("or", Logic::Or)].into_iter().find(|(word, _)| at.has(word));
+            let (d, p) = match f {
+                Some(_) => (Slot::Sink, Some(decoder.predicate(d, at)?)),
+                None => (Slot::Word(decoder.word(d, at)?, 32), None),
+            };
+            Some(Box::new(Reduction { f: f.map(|(_, f)| f), d, p, a: decoder.condition(a, at)? }))
+        }
+    };
+    let (id, count) = (decoder.word(id, at)?, count.map(|count| decoder.word(count, at)).transpose()?);
+    Ok(Op::Barrier { id, count, arrive, aligned, reduce })
 }
 
 impl Shuffle {
@@ -135,52 +205,6 @@ impl Shuffle {
 }
 
 impl Decoder<'_> {
-    fn barrier(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
-        form.check(|_, words| wrong_barrier(words, at))?;
-        form.drop_if(|word| word == "cta");
-        let aligned = form.flag("aligned") || form.name == "bar";
-        if form.flag("cluster") {
-            let arrive = form.one_of(&[("arrive", true), ("wait", false)]);
-            let orders = !form.flag("relaxed");
-            form.flag(if arrive == Some(true) { "release" } else { "acquire" });
-            return match (arrive, at.operands.as_slice()) {
-                (Some(arrive), []) => Ok(Op::ClusterBarrier { arrive, aligned, orders }),
-                _ => Err(form.unsupported()),
-            };
-        }
-        if form.flag("warp") {
-            form.flag("sync");
-            let [mask] = operands(at)?;
-            return Ok(Op::SyncWarp { mask: self.word(mask, at)? });
-        }
-        if form.flag("red") {
-            let f = form.one_of(&[("popc", None), ("and", Some(Logic::And)), ("or", Some(Logic::Or))]);
-            let f = f.ok_or_else(|| form.unsupported())?;
-            let kind = form.need_kind()?;
-            let (d, id, count, a) = match at.operands.as_slice() {
-                [d, id, a] => (d, id, None, a),
-                [d, id, count, a] => (d, id, Some(count), a),
-                _ => return Err(form.unsupported()),
-            };
-            let (d, p) = match kind {
-                Type::Pred => (Slot::Sink, Some(self.predicate(d, at)?)),
-                _ => (Slot::Word(self.word(d, at)?, 32), None),
-            };
-            let reduction = Reduction { f, d, p, a: self.condition(a, at)? };
-            let (id, count) = (self.word(id, at)?, count.map(|count| self.word(count, at)).transpose()?);
-            return Ok(Op::Barrier { id, count, arrive: false, aligned, reduce: Some(Box::new(reduction)) });
-        }
-        let arrive = form.one_of(&[("sync", false), ("arrive", true)]).ok_or_else(|| form.unsupported())?;
-        let (id, count) = match at.operands.as_slice() {
-            [] => (&Operand::Integer(0), None),
-            [id] => (id, None),
-            [id, count] => (id, Some(count)),
-            _ => return Err(form.unsupported()),
-        };
-        let (id, count) = (self.word(id, at)?, count.map(|count| self.word(count, at)).transpose()?);
-        Ok(Op::Barrier { id, count, arrive, aligned, reduce: None })
-    }
-
     fn shuffle(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
         if !form.flag("sync") {
             return Err(form.refuse("only shfl.sync is"));
@@ -248,27 +272,6 @@ impl Decoder<'_> {
         };
         Ok(Op::Reduce { f, absolute, float: kind == Type::F32, d, a, mask })
     }
-}
-
-/// Barriers: their numbers, the types of what they count, and for how many threads an arrival counts.
-fn wrong_barrier(words: &[&str], instruction: &Instruction) -> Option<String> {
-    if any(words, &["cluster", "warp"]) {
-        return None;
-    }
-    let reduces = words.contains(&"red");
-    if reduces {
-        let kind = if words.contains(&"popc") { "u32" } else { "pred" };
-        if words.last() != Some(&kind) {
-            return Some(format!("its result has the type {kind}"));
-        }
-    }
-    if let Some(Operand::Integer(id)) = instruction.operands.get(usize::from(reduces))
-        && *id > 15
-    {
-        return Some(format!("there is no barrier {id}: a block has 16"));
-    }
-    let alone = words.contains(&"arrive") && instruction.operands.len() < 2;
-    alone.then(|| "an arrival needs the number of threads".to_owned())
 }
 
 /// `shfl`: the result, and the lanes that read inside of their segment; an error names a lane that reads one that does not take part,

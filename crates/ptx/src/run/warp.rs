@@ -624,7 +624,7 @@ impl Warp {
                     2041 => Region::Local,
                     _ => Region::Global,
                 };
-                let a = registers.wide(*a);
+                let a = registers.any(*a);
                 let bits =
                     (0..LANES).fold(0, |bits, lane| bits | u32::from(window(a[lane]) == *region) << lane);
                 registers.set_predicate(*d, mask, bits);

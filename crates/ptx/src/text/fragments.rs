@@ -2,28 +2,20 @@
 //! element; here they are as in `mma.sync`, with groups of eight lines one after the other.
 
 use super::parser::bits_of;
-use super::{Base, Function, Instruction, Operand, Register, RegisterId, Width};
+use super::{Base, Instruction, Operand, Register, RegisterId, Width};
 use crate::error::Error;
 
-/// Expands them.
-pub(crate) fn expanded(function: &mut Function) -> Result<(), Error> {
-    let is_access = |one: &Instruction| one.name() == "wmma" && (one.has("load") || one.has("store"));
-    if !function.instructions.iter().any(is_access) {
-        return Ok(());
-    }
-    function.replace(|instruction, registers| match is_access(&instruction) {
-        true => Access { instruction: &instruction, registers, all: vec![] }.expand(),
-        false => Ok(vec![instruction]),
-    })
-}
-
-struct Access<'a> {
+pub(super) struct Access<'a> {
     instruction: &'a Instruction,
     registers: &'a mut Vec<Register>,
     all: Vec<Instruction>,
 }
 
-impl Access<'_> {
+impl<'a> Access<'a> {
+    pub(super) fn new(instruction: &'a Instruction, registers: &'a mut Vec<Register>) -> Access<'a> {
+        Access { instruction, registers, all: vec![] }
+    }
+
     fn unsupported<T>(&self, why: &str) -> Result<T, Error> {
         Err(Error::unsupported(self.instruction.line, &self.instruction.form, why))
     }
@@ -45,7 +37,7 @@ impl Access<'_> {
         d
     }
 
-    fn expand(mut self) -> Result<Vec<Instruction>, Error> {
+    pub(super) fn expand(mut self) -> Result<Vec<Instruction>, Error> {
         let instruction = self.instruction;
         let stores = instruction.has("store");
         let words: Vec<&str> = instruction.form.split('.').collect();

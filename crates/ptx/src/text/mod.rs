@@ -1,5 +1,6 @@
 //! PTX text as a tree: registers resolved, scopes and labels gone, nothing decoded yet.
 
+mod expand;
 mod fragments;
 mod inline;
 mod lexer;
@@ -11,7 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::Error;
-pub(crate) use fragments::expanded;
+pub(crate) use expand::expanded;
 pub(crate) use inline::inlined;
 
 /// A whole file.

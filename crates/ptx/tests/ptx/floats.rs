@@ -396,6 +396,8 @@ fn operations_of_fp32_on_halves() {
         let wide = format!("cvt.f32.{kind} %r20, %h5; cvt.f32.{kind} %r21, %h7;");
         for (mixed, plain) in [
             (format!("add.rn.f32.{kind} $d, %h5, %r6;"), "add.rn.f32 $d, %r20, %r6;"),
+            (format!("add.f32.{kind} $d, %h5, %r6;"), "add.rn.f32 $d, %r20, %r6;"),
+            (format!("sub.sat.f32.{kind} $d, %h5, %r6;"), "sub.rn.sat.f32 $d, %r20, %r6;"),
             (format!("sub.rz.f32.{kind} $d, %h5, %r6;"), "sub.rz.f32 $d, %r20, %r6;"),
             (format!("sub.rn.sat.f32.{kind} $d, %h5, %r6;"), "sub.rn.sat.f32 $d, %r20, %r6;"),
             (format!("fma.rm.f32.{kind} $d, %h5, %h7, %r6;"), "fma.rm.f32 $d, %r20, %r21, %r6;"),

@@ -119,6 +119,72 @@ fn carries() {
     }
 }
 
+#[test]
+fn carries_into_halves() {
+    // of the sum of c and e
+    let rows = pairs(&integers(32));
+    let carry = |row: Row| i128::from((row[2] + row[3]) >> 32);
+    let borrow = |row: Row| i128::from(row[2] < row[3]);
+    for letter in ['s', 'u'] {
+        let of = |row: Row| [0, 1].map(|at| read(row[at] & 0xffff, letter, 16));
+        let half = |line: &str| {
+            format!("cvt.u16.u32 %h20, $a; cvt.u16.u32 %h21, $b;\n{line}; cvt.u32.u16 $d, %h20;")
+        };
+        let line = half(&format!("add.cc.u32 %r20, $c, $e; addc.{letter}16 %h20, %h20, %h21"));
+        check(&line, 32, 32, &rows, |row| Some(cut(of(row)[0] + of(row)[1] + carry(row), 16)));
+        let line = half(&format!("sub.cc.u32 %r20, $c, $e; subc.{letter}16 %h20, %h20, %h21"));
+        check(&line, 32, 32, &rows, |row| Some(cut(of(row)[0] - of(row)[1] - borrow(row), 16)));
+        let line = half(&format!("add.cc.u32 %r20, $c, $e; madc.hi.{letter}16 %h20, %h20, %h21, %h20"));
+        check(&line, 32, 32, &rows, |row| {
+            let [a, b] = of(row);
+            Some(cut(((a * b) >> 16) + a + carry(row), 16))
+        });
+    }
+}
+
+/// `fns`, as the PTX ISA writes it.
+fn nth_set([mask, base, n, _]: Row) -> Option<u64> {
+    let (n, mut place) = (i64::from(n as u32 as i32), i64::from(base as u32));
+    let is_set = |place: i64| (0..32).contains(&place) && mask >> place & 1 == 1;
+    let mut left = n.abs().max(1);
+    while (0..32).contains(&place) {
+        left -= i64::from(is_set(place));
+        if left == 0 {
+            return Some(place as u64);
+        }
+        place = if n == 0 { 32 } else { place + n.signum() };
+    }
+    Some(0xffff_ffff)
+}
+
+#[test]
+fn bits_that_are_found_and_extended() {
+    let mut rows = vec![];
+    for mask in [0, 1, 0x8000_0000, 0xaaaa_aaaa, 0x1234_5678, 0xffff_ffff] {
+        for base in [0, 1, 2, 3, 5, 16, 30, 31, 32, 33, 40, 0xffff_ffff] {
+            rows.extend(
+                [0, 1, 2, 3, 17, 32, 33, -1, -2, -3, -16, -32, -33, i32::MAX]
+                    .map(|n| [mask, base, u64::from(n as u32), 0]),
+            );
+        }
+    }
+    check("fns.b32 $d, $a, $b, $c;", 32, 32, &rows, nth_set);
+    // the manual's examples
+    for (base, n, expected) in [(3, 1, 3), (3, -1, 3), (2, 1, 3), (2, -1, 1)] {
+        let line = format!("fns.b32 $d, 0xaaaaaaaa, {base}, {n};");
+        check(&line, 32, 32, &rows[..1], |_| Some(expected));
+    }
+    // its absolute value is none: as in the code of ptxas 12.9 and 13.5
+    check("fns.b32 $d, $a, $b, 0x80000000;", 32, 32, &rows, |_| Some(0));
+    let rows = pairs(&integers(32));
+    for (mode, letter) in [("wrap", 's'), ("wrap", 'u'), ("clamp", 's'), ("clamp", 'u')] {
+        check(&format!("szext.{mode}.{letter}32 $d, $a, $b;"), 32, 32, &rows, |[a, b, ..]| {
+            let bits = if mode == "wrap" { b & 31 } else { b.min(32) } as u32;
+            Some(if bits == 0 { 0 } else { cut(read(cut(a.into(), bits), letter, bits), 32) })
+        });
+    }
+}
+
 /// `bfe`, as the PTX ISA writes it.
 fn extract(row: Row, letter: char, bits: u32) -> Option<u64> {
     let [a, b, c, _] = row;
@@ -213,6 +279,29 @@ fn logic_of_three_words() {
     for table in 0..=255u64 {
         let line = format!("lop3.b32 $d, $a, $b, $c, {table};");
         check(&line, 32, 32, &rows, |_| Some(table * 0x0101_0101));
+    }
+    // whether the word is not zero, and another predicate
+    let rows = pairs(&[0, 1, 0xffff_ffff]);
+    for (logic, q) in
+        [("and", "%p2"), ("and", "!%p2"), ("or", "%p2"), ("or", "!%p2"), ("and", "1"), ("or", "0")]
+    {
+        for d in ["$d", "_"] {
+            let line = format!(
+                "mov.b32 $d, 7; setp.ne.u32 %p2, $c, 0;\nlop3.{logic}.b32 {d}|%p2, $a, $b, 1, 0x80, {q};\n@%p2 add.u32 $d, $d, 16;"
+            );
+            check(&line, 32, 32, &rows, |[a, b, c, _]| {
+                let (word, p) = (a & b & 1, c != 0);
+                let q = if q.starts_with('!') {
+                    !p
+                } else if q == "%p2" {
+                    p
+                } else {
+                    q == "1"
+                };
+                let p = if logic == "and" { word != 0 && q } else { word != 0 || q };
+                Some(if d == "_" { 7 } else { word } + 16 * u64::from(p))
+            });
+        }
     }
 }
 

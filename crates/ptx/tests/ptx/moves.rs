@@ -72,6 +72,11 @@ fn addresses_move_between_spaces() {
             check(&line, 64, 32, &row, |_| Some(from.starts_with(of).into()));
         }
     }
+    // the lower half of an address, which is in no window
+    for (of, is_in) in [("shared", 0), ("global", 1)] {
+        let line = format!("isspacep.{of} %p1, %r5; selp.b32 $d, 1, 0, %p1;");
+        check(&line, 64, 32, &row, |_| Some(is_in));
+    }
     // a cluster has one block
     check("mapa.shared::cluster.u32 $d, %r5, 0;", 32, 32, &row, |row| Some(row[0]));
     let line = "cvta.shared.u64 %d10, %d5; mapa.u64 %d11, %d10, 0; sub.u64 $d, %d11, %d10;";

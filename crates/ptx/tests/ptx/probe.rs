@@ -9,7 +9,7 @@ use bitmma_ptx::{Program, Standing};
 
 /// A name, its groups of modifiers in the order of the manual, how many types follow, and patterns of operands: `1` and `2` are
 /// registers of the first and second type, `l` is one of twice the first one's width, `w` of 32 bits, `d` of 64, `p` a predicate,
-/// `n` a small constant, `m` a mask of all lanes, `G` and `S` addresses in global and shared memory, `V` as many registers of the
+/// `n` a small constant, `k` 128, `m` a mask of all lanes, `G` and `S` addresses in global and shared memory, `V` as many registers of the
 /// first type as a vector has; other characters stand for themselves.
 struct Family {
     name: &'static str,
@@ -43,6 +43,11 @@ const CACHE: &[&str] = &["", "ca", "cv", "wb", "nc"];
 const SCOPE: &[&str] = &["", "relaxed.gpu"];
 const ATOMIC_SPACE: &[&str] = &["", "global", "shared"];
 const FLUSH: &[&str] = &["", "noftz", "ftz"];
+const RESTRICTED: &[&str] = &["", "sync_restrict::shared::cta", "sync_restrict::shared::cluster"];
+const PROXIES: &[&str] =
+    &["alias", "async", "async.global", "async.shared::cta", "async::generic", "tensormap::generic"];
+const PRIORITIES: &[&str] =
+    &["", "L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::evict_unchanged"];
 const OPERATIONS: &[&str] = &["add", "min", "max", "and", "or", "xor", "exch", "inc", "dec"];
 
 const fn family(
@@ -63,7 +68,7 @@ const FAMILIES: &[Family] = &[
     family("mad", &[PART, ROUNDING, FTZ, SAT, CARRY], 1, &["1, 1, 1, 1", "l, 1, 1, l"]),
     family("mul24", &[PART, SAT], 1, &["1, 1, 1"]),
     family("mad24", &[PART, SAT], 1, &["1, 1, 1, 1"]),
-    family("madc", &[PART, CARRY], 1, &["1, 1, 1, 1"]),
+    family("madc", &[PART, SAT, CARRY], 1, &["1, 1, 1, 1"]),
     family("fma", &[ROUNDING, FTZ, SAT, RELU], 1, &["1, 1, 1, 1"]),
     family("div", &[APPROXIMATE, FTZ, SAT], 1, &["1, 1, 1"]),
     family("rem", &[FTZ], 1, &["1, 1, 1"]),
@@ -105,7 +110,9 @@ const FAMILIES: &[Family] = &[
     family("bfe", &[], 1, &["1, 1, w, w"]),
     family("bfi", &[], 1, &["1, 1, 1, w, w"]),
     family("sad", &[], 1, &["1, 1, 1, 1"]),
-    family("lop3", &[], 1, &["1, 1, 1, 1, n"]),
+    family("lop3", &[LOGIC], 1, &["1, 1, 1, 1, n", "1|p, 1, 1, 1, n, p"]),
+    family("szext", &[&["", "wrap", "clamp"]], 1, &["1, 1, w"]),
+    family("fns", &[], 1, &["1, 1, w, w"]),
     family("prmt", &[&["", "f4e", "b4e", "rc8", "ecl", "ecr", "rc16"]], 1, &["1, 1, 1, w"]),
     family("prmt.b32", &[&["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"]], 0, &["w, w, w, w"]),
     family("shf", &[&["l", "r"], &["", "wrap", "clamp"]], 1, &["1, 1, 1, w"]),
@@ -167,8 +174,46 @@ const FAMILIES: &[Family] = &[
     family("elect", &[&["", "sync"]], 0, &["w|p, m", "w, m", "d|p, m"]),
     family("activemask", &[], 1, &["1"]),
     family("membar", &[&["cta", "gl", "sys", "gpu"]], 0, &[""]),
-    family("fence", &[&["", "sc", "acq_rel"], &["", "cta", "gpu", "sys"]], 0, &[""]),
-    family("prefetch", &[&["", "global", "local", "shared"], &["L1", "L2", "L3"]], 0, &["G"]),
+    family(
+        "fence",
+        &[&["", "sc", "acq_rel", "acquire"], RESTRICTED, &["", "cta", "cluster", "gpu", "sys"]],
+        0,
+        &[""],
+    ),
+    family(
+        "fence.proxy",
+        &[PROXIES, &["", "acquire", "release"], RESTRICTED, &["", "cluster", "gpu"]],
+        0,
+        &["", "G, k"],
+    ),
+    family("membar.proxy", &[PROXIES], 0, &[""]),
+    family(
+        "prefetch",
+        &[&["", "global", "local", "shared", "const"], &["L1", "L2", "L3", "L2::evict_last", "tensormap"]],
+        0,
+        &["G"],
+    ),
+    family(
+        "createpolicy",
+        &[&["fractional", "range", "cvt.L2"], PRIORITIES, PRIORITIES],
+        1,
+        &["1, 0.5", "1", "1, G, w, w", "1, d"],
+    ),
+    family("discard", &[ATOMIC_SPACE, &["L1", "L2"]], 0, &["G, k", "G, 64"]),
+    family("applypriority", &[ATOMIC_SPACE, PRIORITIES], 0, &["G, k", "G, 64"]),
+    family("pmevent", &[&["", "mask"]], 0, &["n", "k"]),
+    family(
+        "wgmma",
+        &[&["fence", "commit_group", "wait_group"], &["", "sync"], &["", "aligned"]],
+        0,
+        &["", "n"],
+    ),
+    family(
+        "barrier.cluster",
+        &[&["arrive", "wait", "sync"], &["", "acquire", "release", "relaxed"], &["", "aligned"]],
+        0,
+        &["", "n"],
+    ),
     family("nanosleep", &[], 1, &["1"]),
     family("bra", &[&["", "uni", "sync"]], 0, &["LABEL"]),
     family("ret", &[&["", "uni", "sync"]], 0, &[""]),
@@ -226,6 +271,7 @@ fn instructions(family: &Family, mut each: impl FnMut(String)) {
                         'd' => operands += &register(64, next),
                         'p' => operands += &register(1, next % 8),
                         'n' => operands += "1",
+                        'k' => operands += "128",
                         'm' => operands += "-1",
                         'G' if stem.contains(".shared") => operands += "[%r17]",
                         'G' => operands += "[%d17]",

@@ -1,6 +1,14 @@
 //! Forms that are not PTX, or that have no model, are refused: none is taken for another.
 
-use bitmma_ptx::{Mode, Program};
+use bitmma_ptx::{Error, Kernel, Mode, Program};
+
+fn kernel(target: &str, line: &str) -> Result<Kernel, Error> {
+    let text = format!(
+        ".version 8.8\n.target {target}\n.address_size 64\n.visible .entry one(.param .u64 p, .param .align 64 .b8 map[128])\n{{\n\
+         .reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>;\n{line}\nret;\n}}\n"
+    );
+    Program::parse(&text).expect(line).kernel(None, None, Mode::Text)
+}
 
 #[test]
 fn forms_that_are_not_supported() {
@@ -88,18 +96,113 @@ fn forms_that_are_not_supported() {
         "prefetchu.L9 [%d1];",
         "createpolicy.bogus.b64 %d1;",
         "applypriority.global.L2::evict_first [%d1], 128;",
+        // words of the name that are not at its start, or twice
+        "mad.cc.lo.u32 %r1, %r2, %r3, %r4;",
+        "madc.cc.hi.u32 %r1, %r2, %r3, %r4;",
+        "mad.sat.hi.s32 %r1, %r2, %r3, %r4;",
+        "mad24.sat.hi.s32 %r1, %r2, %r3, %r4;",
+        "dp2a.s32.lo.u32 %r1, %r2, %r3, %r4;",
+        "shf.wrap.l.b32 %r1, %r2, %r3, %r4;",
+        "cvta.global.to.u64 %d1, %d2;",
+        "mul.lo.lo.u32 %r1, %r2, %r3;",
+        "add.ftz.ftz.f32 %r1, %r2, %r3;",
+        "setp.eq.eq.u32 %p1, %r2, %r3;",
+        "fence.sc.gpu.gpu;",
+        "fence.alias.proxy;",
+        "barrier.cluster.aligned.wait;",
+        "bar.sync.cta 0;",
+        "bar.popc.red.u32 %r1, 0, %p1;",
+        "setmaxnreg.sync.aligned.inc.u32 240;",
+        "createpolicy.L2::evict_last.fractional.b64 %d1, 0.5;",
+        // what goes together
+        "madc.hi.sat.s32 %r1, %r2, %r3, %r4;",
+        "lop3.or.b32 %r1|_, %r2, %r3, %r4, 7, %p2;",
+        "lop3.or.b32 %r1, %r2, %r3, %r4, 7, %p2;",
+        "lop3.xor.b32 %r1|%p1, %r2, %r3, %r4, 7, %p2;",
+        "szext.u32 %r1, %r2, %r3;",
+        "szext.wrap.b32 %r1, %r2, %r3;",
+        "fns.u32 %r1, %r2, %r3, %r4;",
+        "fence.acquire.sync_restrict::shared::cta.cluster;",
+        "fence.release.sync_restrict::shared::cluster.cluster;",
+        "fence.proxy.async::generic.acquire.sync_restrict::shared::cta.cluster;",
+        "fence.proxy.async::generic.release.sync_restrict::shared::cluster.cluster;",
+        "fence.proxy.tensormap::generic.acquire.gpu [%d1], 64;",
+        "membar.proxy.async.global;",
+        "prefetch.global.tensormap [%d1];",
+        "prefetch.local.L2::evict_last [%d1];",
+        "discard.global.L2 [%d1], 64;",
+        "applypriority.global.L2::evict_normal [%d1], 64;",
+        "createpolicy.fractional.L2::evict_last.b64 %d1, 0.0;",
+        "createpolicy.fractional.L2::evict_last.b64 %d1, 1.5;",
+        "createpolicy.fractional.L2::evict_last.b64 %d1, -0.5;",
+        "createpolicy.fractional.L2::evict_last.b64 %d1, 0f7FC00000;",
+        "createpolicy.fractional.L2::evict_first.L2::evict_last.b64 %d1, 0.5;",
+        "createpolicy.fractional.L2::evict_last.L2::evict_last.b64 %d1, 0.5;",
+        "createpolicy.range.L2::evict_last.b64 %d1, [%d2], 64, 32;",
+        "createpolicy.cvt.L2.b64 %d1;",
+        "pmevent 16;",
+        "pmevent %r1;",
+        "pmevent.mask 0x10000;",
+        "wgmma.fence.aligned;",
+        "wgmma.commit_group.aligned;",
+        "wgmma.wait_group.aligned 0;",
+        "wgmma.wait_group.sync.aligned %r1;",
+        "barrier.cluster.wait.relaxed;",
+        "barrier.cluster.arrive.acquire;",
+        "barrier.cluster.arrive.release.relaxed;",
+        "barrier.warp.sync -1;",
+        "bar.sync.aligned 0;",
+        "bar.sync 16;",
+        "bar.arrive 0;",
         // newer than the target
         "add.rn.f32x2 %d1, %d2, %d3;",
         "redux.sync.min.f32 %r1, %r2, -1;",
     ];
     for line in lines {
-        let text = format!(
-            ".version 8.4\n.target sm_90a\n.address_size 64\n.visible .entry one(.param .u64 p)\n{{\n\
-             .reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>;\n{line}\nret;\n}}\n"
-        );
         let form = line.split([' ', ';']).next().expect("a form");
-        let error = Program::parse(&text).expect(line).kernel(None, None, Mode::Text).expect_err(line);
+        let error = kernel("sm_90a", line).expect_err(line);
         assert!(error.to_string().contains(&format!("line 7: '{form}' is not supported")), "{line}: {error}");
+    }
+}
+
+/// Forms that one target has and another one has not.
+#[test]
+fn forms_of_some_targets() {
+    let targets = ["sm_80", "sm_90a", "sm_100a"];
+    for (has, line) in [
+        ([true; 3], "membar.proxy.alias;"),
+        ([true; 3], "fence.acq_rel.gpu;"),
+        ([true; 3], "prefetch.global.L2::evict_last [%d1];"),
+        ([true; 3], "discard.L2 [%d1], 128;"),
+        ([true; 3], "createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64 %d1, 1.0;"),
+        ([true; 3], "createpolicy.fractional.L2::evict_first.L2::evict_first.b64 %d1;"),
+        ([true; 3], "createpolicy.range.L2::evict_last.b64 %d1, [%d2], 32, 32;"),
+        ([true; 3], "createpolicy.cvt.L2.b64 %d1, %d2;"),
+        ([true; 3], "pmevent 15; pmevent.mask 0xffff;"),
+        ([true; 3], "bar.cta.sync 0, 32; barrier.cta.red.and.aligned.pred %p2, 0, %p1;"),
+        ([true; 3], "min.abs.xorsign.f32 %r1, %r2, %r3; mad24.hi.sat.s32 %r1, %r2, %r3, %r4;"),
+        ([true; 3], "setp.ftz.and.eq.f32 %p1, %r1, %r2, %p2; add.s32.sat %r1, %r2, %r3;"),
+        ([false, true, true], "membar.proxy.async;"),
+        ([false, true, true], "fence.proxy.async.shared::cta;"),
+        ([false, true, true], "fence.acq_rel.cluster;"),
+        ([false, true, true], "fence.mbarrier_init.release.cluster;"),
+        ([false, true, true], "fence.release.mbarrier_init.cluster;"),
+        ([false, true, true], "fence.acquire.sync_restrict::shared::cluster.cluster;"),
+        ([false, true, true], "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;"),
+        ([false, true, true], "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;"),
+        ([false, true, true], "fence.proxy.tensormap::generic.release.gpu;"),
+        ([false, true, true], "fence.proxy.tensormap::generic.acquire.gpu [%d1], 128;"),
+        ([false, true, true], "prefetch.tensormap [%d1];"),
+        ([false, true, true], "prefetch.param.tensormap [map];"),
+        ([false, true, true], "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire;"),
+        ([false, true, true], "isspacep.shared::cluster %p1, %d1;"),
+        ([false, true, true], "elect.sync %r1|%p1, -1;"),
+        ([false, true, false], "wgmma.fence.sync.aligned;"),
+        ([false, true, false], "wgmma.commit_group.sync.aligned;"),
+        ([false, true, false], "wgmma.wait_group.sync.aligned 0;"),
+        ([false, false, true], "add.f32.f16 %r1, %h2, %r3;"),
+    ] {
+        assert_eq!(targets.map(|target| kernel(target, line).is_ok()), has, "{line}");
     }
 }
 
@@ -121,12 +224,25 @@ fn operands_of_another_type() {
         "st.global.u64 [%d1], %r1;",
         "cvt.u64.u32 %r1, %r2;",
         "mov.b32 %r1, {%r2, %r3};",
+        "add.f16 %h1, %h2, 1.5;",
+        "add.f16x2 %r1, %r2, 0f3F800000;",
+        "mov.b16 %h1, 1.5;",
+        "st.global.b16 [%d1], 1.5;",
+        "mov.u32 7, %r1;",
+        "add.f32 0f3F800000, %r2, %r3;",
+        "ld.global.v2.u32 {%r1, 7}, [%d1];",
+        "atom.global.add.u32 7, [%d1], 1;",
+        "mov.u32 %tid.x, %r1;",
+        "cvta.to.global.u64 %r1, %d1;",
+        "isspacep.shared %p1, %h2;",
+        "nanosleep.u32;",
+        "prefetch.L1 %d1;",
+        "discard.L2 [%d1];",
+        "griddepcontrol.wait 1;",
+        "membar.gl 1;",
+        "wgmma.fence.sync.aligned 0;",
     ] {
-        let text = format!(
-            ".version 8.4\n.target sm_90a\n.address_size 64\n.visible .entry one(.param .u64 p)\n{{\n\
-             .reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>;\n{line}\nret;\n}}\n"
-        );
-        let error = Program::parse(&text).expect(line).kernel(None, None, Mode::Text).expect_err(line);
+        let error = kernel("sm_90a", line).expect_err(line);
         assert!(error.to_string().contains("takes"), "{line}: {error}");
     }
 }
@@ -143,11 +259,6 @@ fn a_borrow_into_a_sum() {
         ),
         ("sub.cc.u32 %r1, %r2, %r3; subc.u32 %r4, %r2, %r3;", true),
     ] {
-        let text = format!(
-            ".version 8.4\n.target sm_90a\n.address_size 64\n.visible .entry one(.param .u64 p)\n{{\n\
-             .reg .b32 %r<9>;\n{line}\nret;\n}}\n"
-        );
-        let kernel = Program::parse(&text).expect(line).kernel(None, None, Mode::Text);
-        assert_eq!(kernel.is_ok(), is_right, "{line}");
+        assert_eq!(kernel("sm_90a", line).is_ok(), is_right, "{line}");
     }
 }
