@@ -21,6 +21,7 @@ use super::loops::Loop;
 use super::normal::Normal;
 use super::parts::{At, places};
 use super::unroll::Fate;
+use crate::instruction::row::types;
 use crate::program::Type;
 use crate::text::{Base, Instruction, Operand, RegisterId};
 
@@ -33,8 +34,9 @@ fn float(instruction: &Instruction) -> Option<Type> {
     kind(instruction).filter(|kind| kind.float().is_some())
 }
 
+/// Whether an instruction is never fused: it names its rounding, or is a sum of two formats.
 pub(super) fn rounds(instruction: &Instruction) -> bool {
-    ROUNDINGS.iter().any(|rounding| instruction.has(rounding))
+    ROUNDINGS.iter().any(|rounding| instruction.has(rounding)) || types(instruction).count() > 1
 }
 
 pub(super) fn is_product(instruction: &Instruction) -> bool {

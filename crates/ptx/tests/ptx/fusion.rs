@@ -51,6 +51,14 @@ fn types_must_be_one() {
 }
 
 #[test]
+fn a_sum_of_two_formats_is_not_fused() {
+    for (kind, target) in [("f16", "sm_100a"), ("bf16", "sm_100a"), ("f16", "sm_120a")] {
+        let body = format!("mul.{kind} %h5, %h1, %h2; add.f32.{kind} %r9, %h5, %r3;");
+        assert_eq!(fused(target, &body), 0, "{target}: {body}");
+    }
+}
+
+#[test]
 fn rounding_modifiers_prevent_fusion() {
     for rounding in ["rn", "rz", "rm", "rp"] {
         count(&[
