@@ -709,3 +709,17 @@ def test_the_example_of_a_layer() -> None:
     assert found["RMSNorm"] and found["SwiGLU"] and not found["attention"]
     text = kernels_of_a_layer.report(found)
     assert "RMSNorm: all bits are equal" in text and "h100: first wgmma.mma_async" in text
+
+
+@kernels.triton.jit
+def doubled_each(table, count, N: kernels.tl.constexpr):
+    for index in range(count):
+        at = kernels.tl.load(table + index).to(kernels.tl.pointer_type(kernels.tl.float32)) + kernels.tl.arange(0, N)
+        kernels.tl.store(at, kernels.tl.load(at) * 2)
+
+
+def test_pointers_in_a_tensor_lead_to_tensors() -> None:
+    """As in grouped products: the tensors are no arguments."""
+    given = [torch.arange(32.0), torch.ones(64)[32:]]
+    on(doubled_each, "h100")[(1,)](torch.tensor([one.data_ptr() for one in given]), 2, N=32)
+    assert torch.equal(given[0], 2 * torch.arange(32.0)) and torch.equal(given[1], torch.full((32,), 2.0))
