@@ -222,7 +222,8 @@ impl PtxKernel {
                 byte,
             });
             let kernel = &self.kernel;
-            let launch = Launch { kernel, grid, cluster, block, shared, allow_doubtful, limits, trace, hosts };
+            let launch =
+                Launch { kernel, grid, cluster, block, shared, allow_doubtful, limits, trace, hosts };
             let mut stop = || {
                 interrupt = Python::attach(|py| py.check_signals()).err();
                 interrupt.is_some()
