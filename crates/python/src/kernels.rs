@@ -154,7 +154,7 @@ impl PtxKernel {
     /// ran; what was traced. `trace` has threads (block and thread), lines, registers, whether
     /// products are wanted, and a byte whose last writer is.
     #[pyo3(signature = (
-        grid, arguments, buffers, names, *, block = None, cluster = None, allow_doubtful = false, shared = None,
+        grid, arguments, buffers, hosts, names, *, block = None, cluster = None, allow_doubtful = false, shared = None,
         loop_limit = None, threads = None, trace = None
     ))]
     fn launch<'py>(
@@ -163,6 +163,7 @@ impl PtxKernel {
         grid: (u32, u32, u32),
         arguments: Vec<Option<Given>>,
         buffers: Vec<Bound<'py, PyArray1<u8>>>,
+        hosts: Vec<u64>,
         names: Vec<String>,
         block: Option<(u32, u32, u32)>,
         cluster: Option<(u32, u32, u32)>,
@@ -221,7 +222,8 @@ impl PtxKernel {
                 byte,
             });
             let kernel = &self.kernel;
-            let launch = Launch { kernel, grid, cluster, block, shared, allow_doubtful, limits, trace };
+            let launch =
+                Launch { kernel, grid, cluster, block, shared, allow_doubtful, limits, trace, hosts };
             let mut stop = || {
                 interrupt = Python::attach(|py| py.check_signals()).err();
                 interrupt.is_some()

@@ -85,3 +85,20 @@ except (bitmma.PtxError, MemoryError) as error:
 """
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert run.returncode == 0 and "refused: " in run.stdout, run.stderr
+
+
+@pytest.mark.parametrize("space", ["", ".global"])
+def test_pointers_in_memory_lead_to_reachable_arrays(space):
+    """Word i of X goes where pointer i of the table says: to two arrays in turn."""
+    follow = "mul.wide.u32 %d6, %r1, 8; add.s64 %d6, %d2, %d6; ld.global.b64 %d7, [%d6]; "
+    text = TEXT % (4, follow + f"ld.global.b32 %r2, [%d4]; st{space}.b32 [%d7], %r2;")
+    x, one, other = np.arange(32, dtype=np.float32), np.zeros(16, np.float32), np.zeros(20, np.float32)
+    addresses = [array.ctypes.data + 4 * i for i in range(16) for array in (one, other)]
+    table = np.array(addresses, np.int64)
+    launch_ptx(text, 1, [x, table], reachable=[one, other[:18]])
+    assert (one == x[::2]).all() and (other[:16] == x[1::2]).all() and (other[16:] == 0).all()
+    with pytest.raises(bitmma.KernelError, match="writes address 0x[0-9a-f]*, which is in no buffer"):
+        launch_ptx(text, 1, [x, np.array(addresses, np.int64)], reachable=[one])
+    beyond = np.full(32, other.ctypes.data + 80, np.int64)
+    with pytest.raises(bitmma.KernelError, match="which is in no buffer"):
+        launch_ptx(text, 1, [x, beyond], reachable=[other])

@@ -537,6 +537,8 @@ def test_wrappers_are_told_about_the_chip() -> None:
     with bitmma.kernels.emulate("H100 PCIe", cuda=True):
         assert torch.cuda.get_device_properties(0).multi_processor_count == 114
         assert torch.cuda.is_available() and torch.ones(1).is_cuda
+    with bitmma.kernels.emulate("b200"):
+        assert driver.active.utils.get_device_properties(0) == {"multiprocessor_count": 148, "max_shared_mem": 227 << 10, "max_num_regs": 65536, "warpSize": 32}
     with bitmma.kernels.emulate("sm_90"), pytest.raises(bitmma.OptionError, match=r"emulate\('sm_90', multiprocessors=\.\.\.\)"):
         driver.active.utils.get_device_properties(0)
     with bitmma.kernels.emulate("sm_90", multiprocessors=3):
@@ -707,3 +709,17 @@ def test_the_example_of_a_layer() -> None:
     assert found["RMSNorm"] and found["SwiGLU"] and not found["attention"]
     text = kernels_of_a_layer.report(found)
     assert "RMSNorm: all bits are equal" in text and "h100: first wgmma.mma_async" in text
+
+
+@kernels.triton.jit
+def doubled_each(table, count, N: kernels.tl.constexpr):
+    for index in range(count):
+        at = kernels.tl.load(table + index).to(kernels.tl.pointer_type(kernels.tl.float32)) + kernels.tl.arange(0, N)
+        kernels.tl.store(at, kernels.tl.load(at) * 2)
+
+
+def test_pointers_in_a_tensor_lead_to_tensors() -> None:
+    """As in grouped products: the tensors are no arguments."""
+    given = [torch.arange(32.0), torch.ones(64)[32:]]
+    on(doubled_each, "h100")[(1,)](torch.tensor([one.data_ptr() for one in given]), 2, N=32)
+    assert torch.equal(given[0], 2 * torch.arange(32.0)) and torch.equal(given[1], torch.full((32,), 2.0))

@@ -44,7 +44,7 @@ class OnTheCpu(TorchFunctionMode):
 class Cublas:
     """What tests compare products with: on a chip cuBLAS loses bits of products of FP8, too."""
 
-    INSTRUCTION = ("h100", "wgmma.m64n64k32.f32.e4m3.e4m3")
+    chip = "h100"
 
     def matmul(self, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> None:
         """c = a · bᵀ"""
@@ -52,7 +52,7 @@ class Cublas:
             c.copy_(a.float() @ b.float().T)
             return
         codes = (one.view(torch.uint8).numpy().view(ml_dtypes.float8_e4m3fn) for one in (a, b.T))
-        c.copy_(torch.from_numpy(bitmma.gemm(self.INSTRUCTION, *codes)))
+        c.copy_(torch.from_numpy(bitmma.matmul(*codes, like=self.chip)))
 
 
 class Late(Exception):
@@ -79,6 +79,7 @@ def pytest_configure(config: pytest.Config) -> None:
     }
     for name, answer in nothing.items():
         ACTIVE.enter_context(mock.patch.object(torch.cuda, name, answer))
+    Cublas.chip = config.getoption("chip")
     ACTIVE.enter_context(mock.patch("triton.testing.cublas", Cublas))
 
 

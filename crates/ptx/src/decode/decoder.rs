@@ -18,12 +18,12 @@ pub(crate) const REGION_BITS: u32 = 36;
 pub(crate) const FIRST_STATIC: u64 = 1024;
 /// Bytes of all variables in global and constant memory.
 const MOST_STATIC: u64 = 1 << 30;
-/// Generic addresses of shared and local memory, and of parameters.
-pub(crate) const SHARED_WINDOW: u64 = 2040 << REGION_BITS;
+/// Generic addresses of shared and local memory, and of parameters: no process has memory there.
+pub(crate) const SHARED_WINDOW: u64 = 4090 << REGION_BITS;
 /// An address of shared memory has from this bit on the number of its block in the cluster, and 1 more; nothing in its own block's.
 pub(crate) const RANK_SHIFT: u32 = 24;
-pub(crate) const LOCAL_WINDOW: u64 = 2041 << REGION_BITS;
-pub(crate) const PARAMETER_WINDOW: u64 = 2042 << REGION_BITS;
+pub(crate) const LOCAL_WINDOW: u64 = 4091 << REGION_BITS;
+pub(crate) const PARAMETER_WINDOW: u64 = 4092 << REGION_BITS;
 
 pub(crate) struct Decoder<'d> {
     pub(crate) function: &'d Function,

@@ -14,10 +14,11 @@ const RESERVED: u64 = 0x3ff1_c000_c000_c000;
 
 impl Descriptor {
     /// An error says what of it is not known. A base offset, which a pattern has that does not start at a multiple of its size, is
-    /// such: the manual gives its value, and not how it moves what is exchanged.
+    /// such: the manual gives its value, and not how it moves what is exchanged. Without a swizzle there is no pattern
+    /// to start, and it is ignored: Triton writes the number of 128 bytes there, modulo 8.
     pub(super) fn of(bits: u64) -> Result<Descriptor, String> {
         let base = bits >> 49 & 7;
-        if base != 0 {
+        if base != 0 && bits >> 62 != 0 {
             return Err(format!(
                 "the matrix descriptor {bits:#018x} has a base offset of {base}, which is not supported: \
                  the swizzle must start at a multiple of its pattern"

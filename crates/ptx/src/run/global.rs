@@ -149,6 +149,8 @@ pub(crate) fn is_aligned(address: u64, bytes: u64) -> bool {
 pub(crate) struct Global {
     /// Arguments; region a is at (1 + a) << REGION_BITS.
     pub(crate) buffers: Vec<Region>,
+    /// Where this machine has them, in order: the address and the buffer.
+    pub(crate) hosts: Vec<(u64, usize)>,
     pub(crate) statics: Vec<Region>,
     /// Whether accesses of several warps may meet, and the order of warps is the usual one.
     pub(super) looks: bool,
@@ -350,7 +352,19 @@ impl Global {
             1..FIRST_STATIC => self.buffers.get(number as usize - 1),
             _ => self.statics.get((number - FIRST_STATIC) as usize),
         };
-        region.map(|region| (region, address & ((1 << REGION_BITS) - 1)))
+        match region {
+            Some(region) => Some((region, address & ((1 << REGION_BITS) - 1))),
+            None => self.at_host(address),
+        }
+    }
+
+    /// The same of an address of this machine.
+    #[cold]
+    fn at_host(&self, address: u64) -> Option<(&Region, u64)> {
+        let last = self.hosts.partition_point(|(start, _)| *start <= address).checked_sub(1)?;
+        let (start, buffer) = self.hosts[last];
+        let region = &self.buffers[buffer];
+        (address - start < region.bytes).then_some((region, address - start))
     }
 
     /// The region and offset of an access, which lies in it and is aligned.
@@ -368,8 +382,8 @@ impl Global {
     #[inline(always)]
     pub(crate) fn together(&self, mask: u32, addresses: &WideLanes, size: u64) -> Option<(&Region, u64)> {
         let first = addresses[mask.trailing_zeros() as usize % LANES];
-        let (memory, _) = self.region(first)?;
-        let base = first >> REGION_BITS << REGION_BITS;
+        let (memory, offset) = self.region(first)?;
+        let base = first - offset;
         let last = memory.bytes.checked_sub(size)?;
         let good = each(mask).all(|lane| {
             let offset = addresses[lane].wrapping_sub(base);

@@ -39,6 +39,8 @@ pub struct Launch<'k> {
     pub limits: Limits,
     /// What is recorded, if anything.
     pub trace: Option<Trace>,
+    /// Where this machine has the buffers, in their order, or nothing: there pointers lead that a kernel reads from memory.
+    pub hosts: Vec<u64>,
 }
 
 impl<'k> Launch<'k> {
@@ -53,6 +55,7 @@ impl<'k> Launch<'k> {
             allow_doubtful: false,
             limits: Limits::default(),
             trace: None,
+            hosts: vec![],
         }
     }
 }
@@ -400,6 +403,12 @@ impl Launch<'_> {
                     Region::new(buffer.name.clone(), 1 + index as u64, &buffer.bytes, is_watched(index))
                 })
                 .collect::<Result<_, _>>()?,
+            hosts: {
+                let mut hosts: Vec<_> = self.hosts.iter().copied().zip(0..buffers.len()).collect();
+                hosts.retain(|(_, buffer)| !buffers[*buffer].bytes.is_empty());
+                hosts.sort_unstable();
+                hosts
+            },
             statics: kernel
                 .statics
                 .iter()

@@ -616,13 +616,14 @@ impl Warp {
             }
             Op::IsSpace { region, own_only, d, a } => {
                 let own = block.rank as u64 + 1;
-                let window = |address: u64| match address >> crate::decode::decoder::REGION_BITS {
-                    2040 if *own_only && ![0, own].contains(&(in_shared(address) >> RANK_SHIFT)) => {
+                let window = |address: u64| match resolve(Region::Generic, address).0 {
+                    Region::Shared
+                        if *own_only && ![0, own].contains(&(in_shared(address) >> RANK_SHIFT)) =>
+                    {
                         Region::Generic
                     }
-                    2040 => Region::Shared,
-                    2041 => Region::Local,
-                    _ => Region::Global,
+                    Region::Parameter => Region::Global,
+                    found => found,
                 };
                 let a = registers.any(*a);
                 let bits =

@@ -70,6 +70,7 @@ fn what_is_not_known_of_a_descriptor_is_refused_by_line() {
     let error = product(1 << 55 | 64 << 32).expect_err("a bit without a meaning");
     assert!(error.contains("line 10: ") && error.contains("has bits that must be zero"), "{error}");
     product(1 << 62 | 64 << 32).expect("a swizzle that starts at its pattern");
+    product(3 << 49 | 64 << 32).expect("no swizzle, so the base offset is ignored");
 }
 
 #[test]

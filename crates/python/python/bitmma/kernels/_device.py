@@ -10,7 +10,7 @@ from unittest import mock
 
 from ..errors import OptionError
 
-#: Multiprocessors of chips, from NVIDIA's data sheets. An H100 is the SXM module unless it is called otherwise.
+#: Multiprocessors of chips, from NVIDIA's data sheets; of a B200 as ``cudaGetDeviceProperties`` reports them. An H100 is the SXM module unless it is called otherwise.
 MULTIPROCESSORS = {
     "a100": 108,
     "a30": 56,
@@ -25,10 +25,11 @@ MULTIPROCESSORS = {
     "l40s": 142,
     "rtx4060": 24,
     "rtx4090": 128,
+    "b200": 148,
 }
 
 #: Shared memory that a block may use, in KiB, and threads of a multiprocessor, by compute capability (CUDA C++ Programming Guide).
-LIMITS = {80: (163, 2048), 86: (99, 1536), 89: (99, 1536), 90: (227, 2048)}
+LIMITS = {75: (64, 1024), 80: (163, 2048), 86: (99, 1536), 89: (99, 1536), 90: (227, 2048), 120: (99, 1536)}
 
 
 class Device:

@@ -95,6 +95,7 @@ def launch_ptx(
     threads: int | None = None,
     trace: Watch | None = None,
     names: Sequence[str] = (),
+    reachable: Sequence[Any] = (),
 ) -> Launched:
     """Runs an entry of a PTX text, as a GPU would, and writes to its arrays in place.
 
@@ -108,14 +109,15 @@ def launch_ptx(
     after the other, and may touch the same addresses. ``shared`` is the size of dynamic shared memory, by default all that
     the architecture has; ``loop_limit`` the turns that the loops of a warp may make; ``threads`` those of this machine.
     ``trace`` records registers or lines of chosen threads, and matrix instructions, whose ``explain`` shows every step.
-    ``names`` are what messages call the arguments.
+    ``names`` are what messages call the arguments. ``reachable`` are arrays that are no arguments, to which pointers lead that the
+    kernel reads from memory.
     """
     if isinstance(text, bytes):
         text = text.decode()
     ptx = _Ptx(text)
     sizes = _dimensions("grid", grid)
-    memory = Memory(names)
-    given = [memory.argument(index, argument) for index, argument in enumerate(args)]
+    memory = Memory(names, len(args))
+    given = [memory.argument(index, argument) for index, argument in enumerate([*args, *reachable])][: len(args)]
     compiled = _sass.compiled(mode, fusion, list(ptxas_options), ptxas)
     with _located(text):
         kernel = ptx.compile(compiled, entry, target)
@@ -134,6 +136,7 @@ def launch_ptx(
             sizes,
             arguments,
             buffers,
+            memory.hosts,
             names,
             block=None if block is None else _dimensions("block", block),
             cluster=None if cluster is None else _dimensions("cluster", cluster),

@@ -90,15 +90,22 @@ def _of_torch(tensor: Any, argument: int, called: str) -> Span:
 
 
 class Memory:
-    """Everything a launch can reach. Messages call arguments by ``parameters``, or by number."""
+    """Everything a launch can reach. Messages call arguments by ``parameters``, or by number; after ``count`` of them pointers lead to the others."""
 
-    def __init__(self, parameters: Sequence[str] = ()) -> None:
-        self.parameters = parameters
+    def __init__(self, parameters: Sequence[str] = (), count: int | None = None) -> None:
+        self.parameters, self.count = parameters, count
         self.spans: list[Span] = []
         self.groups: list[list[Span]] = []
         self.names: list[str] = []
 
+    @property
+    def hosts(self) -> list[int]:
+        """Where the buffers are on this machine."""
+        return [group[0].address for group in self.groups]
+
     def _called(self, index: int) -> str:
+        if self.count is not None and index >= self.count:
+            return f"reachable array {index - self.count}"
         return f"argument '{self.parameters[index]}'" if index < len(self.parameters) else f"argument {index}"
 
     def argument(self, index: int, value: Any) -> Any:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import gc
 import math
 import re
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from unittest import mock
@@ -113,6 +115,20 @@ def _entry(signature: Any, values: Any, meta: Iterator[Any], names: Any) -> Iter
             yield name, _scalar(kind, value)
 
 
+def _pointed_to(arguments: list[Any]) -> list[Any]:
+    """Tensors to which pointers lead that a kernel finds in its arguments: arrays of integers of 64 bits may hold some."""
+    torch = sys.modules.get("torch")
+    tables = [value.detach() if hasattr(value, "detach") else value for value in arguments if str(getattr(value, "dtype", "")).endswith("int64")]
+    pointers = np.unique(np.concatenate([np.asarray(table).ravel().astype(np.int64) for table in tables])) if tables else np.empty(0)
+    pointers = pointers[(pointers >= 1 << 20) & (pointers < 1 << 47)]
+    if torch is None or not pointers.size:
+        return []
+    alive = [one for one in gc.get_objects() if type(one) in (torch.Tensor, torch.nn.Parameter)]
+    here = [one for one in alive if one.device.type == "cpu" and one.layout == torch.strided and one.numel()]
+    spans = [(one.untyped_storage().data_ptr(), one.untyped_storage().nbytes()) for one in here]
+    return [one for one, (start, size) in zip(here, spans, strict=True) if ((pointers >= start) & (pointers < start + size)).any()]
+
+
 def _bytes(value: Any) -> Any:
     """The bytes of an array or tensor, to read and to write."""
     return Memory().argument(0, value).bytes
@@ -190,7 +206,8 @@ class Launcher:
             scratch = [int(getattr(known, f"{what}_scratch_size", 0) or 0) * math.prod(sizes) for what in ("global", "profile")]
             memory = [np.zeros(size, np.uint8) if size else None for size in scratch]
             called = [*names, "the scratch memory of the launch", "the memory of the profiler"]
-            launched = launch_ptx(text, sizes, [*arguments, *memory], shared=shared, names=called, **how)
+            given = [*arguments, *memory]
+            launched = launch_ptx(text, sizes, given, shared=shared, names=called, reachable=_pointed_to(arguments), **how)
         if leave is not None:
             leave(metadata)
         self.last = Ran(text, sizes, arguments, names, shared, how["fusion"], how["ptxas_options"], how["ptxas"], compiled, launched)
