@@ -10,7 +10,7 @@ from unittest import mock
 
 from ..errors import OptionError
 
-#: Multiprocessors of chips, from NVIDIA's data sheets; of a B200 as ``cudaGetDeviceProperties`` reports them. An H100 is the SXM module unless it is called otherwise.
+#: Multiprocessors of chips, from NVIDIA's data sheets; of a B200 as public reports have it. An H100 is the SXM module unless it is called otherwise.
 MULTIPROCESSORS = {
     "a100": 108,
     "a30": 56,

@@ -119,8 +119,8 @@ def _pointed_to(arguments: list[Any]) -> list[Any]:
     """Tensors to which pointers lead that a kernel finds in its arguments: arrays of integers of 64 bits may hold some."""
     torch = sys.modules.get("torch")
     tables = [value.detach() if hasattr(value, "detach") else value for value in arguments if str(getattr(value, "dtype", "")).endswith("int64")]
-    pointers = np.unique(np.concatenate([np.asarray(table).ravel().astype(np.int64) for table in tables])) if tables else np.empty(0)
-    pointers = pointers[(pointers >= 1 << 20) & (pointers < 1 << 47)]
+    values = [np.asarray(table).ravel().astype(np.int64, copy=False) for table in tables]
+    pointers = np.unique(np.concatenate([np.empty(0, np.int64), *(one[(one >= 1 << 20) & (one < 1 << 47)] for one in values)]))
     if torch is None or not pointers.size:
         return []
     alive = [one for one in gc.get_objects() if type(one) in (torch.Tensor, torch.nn.Parameter)]
