@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Callable
 from unittest import mock
 
-from ..errors import OptionError
+from .._lock import LOCK
+from ..errors import Error, OptionError
 
 #: Multiprocessors of chips, from NVIDIA's data sheets; of a B200 as public reports have it. An H100 is the SXM module unless it is called otherwise.
 MULTIPROCESSORS = {
@@ -56,13 +58,30 @@ class Device:
         return self._multiprocessors
 
 
-class _Utilities:
-    def __init__(self, device: Device) -> None:
-        self._device = device
+class Present:
+    """A chip that is entered, with what launches and tunes kernels on it."""
 
+    def __init__(self, device: Device, launch: Callable[..., Any], tune: Callable[..., Any], cuda: bool) -> None:
+        self.device, self.launch, self.tune, self.cuda = device, launch, tune, cuda
+        self.thread = threading.get_ident()
+
+
+_present: list[Present] = []
+_changes = contextlib.ExitStack()
+
+
+def current() -> Present:
+    """The chip that this thread has entered last; in a thread that has entered none, the last of all."""
+    own = [one for one in _present if one.thread == threading.get_ident()]
+    if not _present:
+        raise Error("Triton asks for the chip of an emulation that has ended")
+    return (own or _present)[-1]
+
+
+class _Utilities:
     def get_device_properties(self, index: int = 0) -> dict[str, int]:
         """As Triton's driver names them."""
-        device = self._device
+        device = current().device
         return {
             "multiprocessor_count": device.multi_processor_count,
             "max_shared_mem": device.shared_memory_per_block_optin,
@@ -74,20 +93,19 @@ class _Utilities:
 class _Driver:
     """Triton's driver of the chip."""
 
-    def __init__(self, device: Device) -> None:
-        self._device, self.utils = device, _Utilities(device)
+    utils = _Utilities()
 
     def get_current_target(self) -> Any:
         from triton.backends.compiler import GPUTarget
 
-        return GPUTarget("cuda", 10 * self._device.major + self._device.minor, self._device.warp_size)
+        return GPUTarget("cuda", self.get_current_device(), current().device.warp_size)
 
     def get_device_capability(self, index: int = 0) -> tuple[int, int]:
-        return self._device.major, self._device.minor
+        return current().device.major, current().device.minor
 
     def get_current_device(self) -> int:
         # by it Triton remembers what it compiled
-        return 10 * self._device.major + self._device.minor
+        return 10 * current().device.major + current().device.minor
 
     def set_current_device(self, index: int) -> None:
         """There is one."""
@@ -113,29 +131,55 @@ def acting() -> bool:
 
 
 @contextlib.contextmanager
-def present(device: Device, cuda: bool) -> Iterator[None]:
-    """In this block Triton and ``torch.cuda`` describe the chip.
+def present(entry: Present) -> Iterator[None]:
+    """In this block Triton and ``torch.cuda`` describe the chip, and kernels are launched on it. Blocks may end in any order.
 
     With ``cuda``, tensors say that they are on a GPU, too, and ``torch.cuda`` that there is one.
     """
-    from triton.runtime import driver
+    with LOCK:
+        if not _present:
+            _changes.enter_context(_changed())
+        _present.append(entry)
+    try:
+        yield
+    finally:
+        with LOCK:
+            _present.remove(entry)
+            if not _present:
+                _changes.close()
+
+
+@contextlib.contextmanager
+def _changed() -> Iterator[None]:
+    """Triton and ``torch.cuda`` ask for the current chip."""
+    from triton.compiler import CompiledKernel
+    from triton.runtime import autotuner, driver
 
     before = dict(vars(driver))
     torch = sys.modules.get("torch")
     with contextlib.ExitStack() as stack:
         stack.callback(vars(driver).update, before)
-        driver.set_active(_Driver(device))
+        driver.set_active(_Driver())
+        launch = property(lambda compiled: lambda *args: current().launch(compiled, *args))
+        stack.enter_context(mock.patch.object(CompiledKernel, "run", launch))
+        # there is nothing to load
+        stack.enter_context(mock.patch.object(CompiledKernel, "_init_handles", lambda _: None))
+        # the configuration of a tuned kernel is chosen here; some packages have tuners of their own
+        tune = lambda self, *args, **kwargs: current().tune(self, *args, **kwargs)  # noqa: E731
+        for kind in [autotuner.Autotuner, *(kind for kind in autotuner.Autotuner.__subclasses__() if "run" in vars(kind))]:
+            stack.enter_context(mock.patch.object(kind, "run", tune))
         if torch is not None:
+            is_cuda, is_available, device_count = torch.Tensor.is_cuda.__get__, torch.cuda.is_available, torch.cuda.device_count
             answers: dict[str, Any] = {
-                "get_device_properties": lambda *_: device,
-                "get_device_capability": lambda *_: (device.major, device.minor),
-                "get_device_name": lambda *_: device.name,
+                "get_device_properties": lambda *_: current().device,
+                "get_device_capability": lambda *_: (current().device.major, current().device.minor),
+                "get_device_name": lambda *_: current().device.name,
                 "current_device": lambda: 0,
                 "device": lambda _: contextlib.nullcontext(),
+                "is_available": lambda: current().cuda or is_available(),
+                "device_count": lambda: 1 if current().cuda else device_count(),
             }
-            if cuda:
-                answers |= {"is_available": lambda: True, "device_count": lambda: 1}
-                stack.enter_context(mock.patch.object(torch.Tensor, "is_cuda", property(lambda _: True)))
+            stack.enter_context(mock.patch.object(torch.Tensor, "is_cuda", property(lambda tensor: current().cuda or is_cuda(tensor))))
             for name, answer in answers.items():
                 stack.enter_context(mock.patch.object(torch.cuda, name, answer))
         yield

@@ -17,7 +17,7 @@ from .._lazy import numpy as np
 from ..errors import OptionError, PtxError
 from . import _sass
 from ._descriptor import TensorMap
-from ._device import Device, present
+from ._device import Device, Present, present
 from ._launch import Launched, _dimensions, launch_ptx
 from ._memory import Memory
 
@@ -212,18 +212,14 @@ class Launcher:
             leave(metadata)
         self.last = Ran(text, sizes, arguments, names, shared, how["fusion"], how["ptxas_options"], how["ptxas"], compiled, launched)
 
-    @contextlib.contextmanager
-    def active(self, cuda: bool = False) -> Iterator[None]:
+    def active(self, autotune: str = "first", cuda: bool = False) -> contextlib.AbstractContextManager[None]:
         """In this block Triton describes the chip and launches here."""
-        from triton.compiler import CompiledKernel
 
-        launch = self.launch
-        with present(self.device, cuda), contextlib.ExitStack() as stack:
-            run = property(lambda compiled: lambda *args: launch(compiled, *args))
-            stack.enter_context(mock.patch.object(CompiledKernel, "run", run))
-            # there is nothing to load
-            stack.enter_context(mock.patch.object(CompiledKernel, "_init_handles", lambda _: None))
-            yield
+        def tune(kernel: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
+            tuned(self, kernel, autotune, grid, args, kwargs)
+            return self.last and self.last.compiled
+
+        return present(Present(self.device, self.launch, tune, cuda))
 
 
 def _sizes(grid: Any) -> Any:
@@ -258,7 +254,7 @@ class OnChip:
 
     def run(self, grid: Any, *args: Any, **kwargs: Any) -> Launched:
         """Compiles the kernel for these arguments and runs it; arrays are written in place."""
-        with self.launcher.active():
+        with self.launcher.active(self.autotune):
             return tuned(self.launcher, self.kernel, self.autotune, grid, args, kwargs)
 
 
@@ -353,19 +349,6 @@ def emulate(chip: str, *, cuda: bool = False, multiprocessors: int | None = None
     their work; ``multiprocessors`` says how many where they are not those of the data sheet. With ``cuda``, ``tensor.is_cuda``
     and ``torch.cuda.is_available()`` are true, for wrappers that refuse other tensors. Further options are those of ``on``.
     """
-    from triton.runtime import autotuner
-
     autotune = options.pop("autotune", "first")
-    launcher = Launcher(chip, multiprocessors, **options)
-
-    def run(self: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
-        tuned(launcher, self, autotune, grid, args, kwargs)
-        return launcher.last and launcher.last.compiled
-
-    # the configuration of a tuned kernel is chosen here; some packages have tuners of their own
-    kinds = [autotuner.Autotuner, *(kind for kind in autotuner.Autotuner.__subclasses__() if "run" in vars(kind))]
-    with contextlib.ExitStack() as stack:
-        for kind in kinds:
-            stack.enter_context(mock.patch.object(kind, "run", run))
-        stack.enter_context(launcher.active(cuda))
+    with Launcher(chip, multiprocessors, **options).active(autotune, cuda):
         yield

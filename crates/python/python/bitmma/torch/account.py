@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from .lock import LOCK
+from .._lock import LOCK
 from .product import Product
 from .report import columns
 

@@ -25,7 +25,7 @@ from .apart import plain
 from .choice import dtype_name, readings
 from .ways import Way
 from .fp32 import LN2, LOG2E, Scalar, fma, scalar
-from .lock import LOCK
+from .._lock import LOCK
 from .operations import is_traced
 from .product import Compared, Product
 from .tally import tally

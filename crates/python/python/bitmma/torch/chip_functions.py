@@ -10,7 +10,7 @@ import torch
 from .. import functions
 from ..errors import NoModel, OptionError
 from .account import Account, base_name
-from .lock import LOCK
+from .._lock import LOCK
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import torch
 from torch.nn.modules.module import register_module_forward_hook
 
 from . import threads
-from .lock import LOCK
+from .._lock import LOCK
 from .settings import Shared
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from copy import copy
 from dataclasses import replace
 from typing import Any, Callable
@@ -25,7 +25,7 @@ from .choice import Policies, dtype_name
 from .difference import Difference, compare_sums
 from .layers import Layers
 from .left import Left
-from .lock import LOCK
+from .._lock import LOCK
 from .portable.host import Portable
 from .portable.native import canonical, known
 from .product import Operands, Product, elements
@@ -241,8 +241,8 @@ class emulate(TorchDispatchMode):
             raise OptionError(f"threads is {threads!r}; 1 to 4096 can be used")
         self._listener: Listener | None = None
         self._layers = Layers()
-        self.everywhere = settings.Shared(self._everywhere)
-        """What it changes for all threads, while some thread is inside of it."""
+        self._everywhere = settings.Shared(self._changed)
+        self._chips: list[tuple[threading.Thread, AbstractContextManager[None]]] = []
         self._here = _Here()
 
     # -- copies ---------------------------------------------------------------------------------------------
@@ -283,11 +283,24 @@ class emulate(TorchDispatchMode):
         if whole:
             self.left.say(self.arithmetic.label)
 
+    def begins(self, thread: threading.Thread) -> None:
+        """What it changes for all threads, as one enters it. No thread holds that: a forked child keeps the changes of its parent's others."""
+        if self._kernels is not None:
+            chip = launches.on_chip(self._kernels)
+            chip.__enter__()
+            self._chips.append((thread, chip))
+        self._everywhere.__enter__()
+
+    def ends(self, thread: threading.Thread) -> None:
+        """The changes of the last time that the thread entered it end."""
+        self._everywhere.__exit__()
+        if self._kernels is not None:
+            last = max(place for place, (owner, _) in enumerate(self._chips) if owner is thread)
+            self._chips.pop(last)[1].__exit__(None, None, None)
+
     @contextmanager
-    def _everywhere(self) -> Iterator[None]:
-        """Changes for all threads. No thread holds them: a forked child keeps those of its parent's other threads."""
-        launched = nullcontext() if self._kernels is None else launches.on_chip(self._kernels)
-        with settings.EMULATING, compiled.LOOKED_AT, launches.WATCHED, self._layers, launched:
+    def _changed(self) -> Iterator[None]:
+        with settings.EMULATING, compiled.LOOKED_AT, launches.WATCHED, self._layers:
             yield
 
     @property

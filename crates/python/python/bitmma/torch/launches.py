@@ -14,7 +14,7 @@ from ..errors import OptionError
 from ..kernels import _device
 from ..kernels._triton import LISTENERS
 from . import threads
-from .lock import LOCK
+from .._lock import LOCK
 from .settings import Shared
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 
 from ..errors import LeftAlone
-from .lock import LOCK
+from .._lock import LOCK
 
 
 class Left(Counter[str]):

@@ -17,7 +17,7 @@ import torch
 from .._lazy import numpy as np
 from ..errors import OptionError
 from .account import base_name, kind_of_call
-from .lock import LOCK
+from .._lock import LOCK
 
 aten = torch.ops.aten
 NARROW = (torch.float16, torch.bfloat16)

@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from . import attention, graph, settings
-from .lock import LOCK
+from .._lock import LOCK
 from .operations import OF_NESTED, OPENED, OWN, composite, is_traced, name, why_left
 from .whole import WHOLE
 

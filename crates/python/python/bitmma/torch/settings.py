@@ -11,7 +11,7 @@ import torch
 from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .lock import LOCK
+from .._lock import LOCK
 
 _FLEX = "torch.nn.attention.flex_attention"
 _EAGER = "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG"

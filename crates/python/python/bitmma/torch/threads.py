@@ -21,7 +21,7 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 from ..errors import Error
 from . import operations, tasks
 from .apart import apart, is_apart
-from .lock import LOCK
+from .._lock import LOCK
 from .portable.host import is_as_it_is
 from .whole import WHOLE
 
@@ -38,7 +38,7 @@ def owned(emulation: emulate) -> Iterator[None]:
     """This thread has entered an emulation; other threads take part in it."""
     thread = threading.current_thread()
     with LOCK:
-        emulation.everywhere.__enter__()
+        emulation.begins(thread)
         if not _owners:
             _KERNELS.on()
             for calls in _CALLS:
@@ -64,7 +64,7 @@ def _left(emulation: emulate, thread: threading.Thread) -> None:
             _KERNELS.off()
             for calls in _CALLS:
                 calls.off()
-        emulation.everywhere.__exit__()
+        emulation.ends(thread)
 
 
 def left_elsewhere(emulation: emulate) -> Error:

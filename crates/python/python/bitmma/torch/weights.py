@@ -20,7 +20,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from .. import _arrays, _bitmma
 from ..prepared import Prepared, prepare
-from .lock import LOCK
+from .._lock import LOCK
 
 if TYPE_CHECKING:
     from ..simulate import Unit

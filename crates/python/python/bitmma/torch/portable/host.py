@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...errors import HostDependent, OptionError
 from ..account import Account, _floating, base_name, kind_of
-from ..lock import LOCK
+from ..._lock import LOCK
 from ..operations import composite, is_dense
 from . import norms, optimizers, other, pooling, products, random, sums  # noqa: F401  they fill the table
 from .alike import is_move, is_single
