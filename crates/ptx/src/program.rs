@@ -156,6 +156,8 @@ pub(crate) struct Wgmma {
     pub(crate) a: WgmmaA,
     /// Descriptor.
     pub(crate) b: Wide,
+    /// Of a sparse A: metadata, and which threads have it.
+    pub(crate) sparse: Option<(Word, u32)>,
     /// Whether D is added.
     pub(crate) accumulate: Condition,
     pub(crate) negate: [bool; 2],
