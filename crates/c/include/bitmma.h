@@ -208,7 +208,7 @@ typedef struct bitmma_parameter {
   const char *kind;
 } bitmma_parameter;
 
-// A tensor in a buffer and the boxes of it that a kernel copies, as `bitmma_tensor_map_tiled` writes it.
+// A tensor in a buffer and the boxes of it that a kernel copies, as `bitmma_tensor_map_tiled` and `bitmma_tensor_map_im2col` write it.
 typedef struct bitmma_tensor_map {
   // The number of its buffer in the launch.
   size_t buffer;
@@ -218,7 +218,7 @@ typedef struct bitmma_tensor_map {
   uint64_t strides[4];
   // Elements along each dimension.
   uint32_t dimensions[5];
-  // Elements of a box.
+  // Elements of a box; of im2col channels of a pixel, and pixels.
   uint32_t lengths[5];
   // Of how many elements each is copied.
   uint32_t steps[5];
@@ -230,6 +230,12 @@ typedef struct bitmma_tensor_map {
   uint8_t swizzle;
   // 1 where elements outside of the tensor are NaN, 0 where they are zero.
   uint8_t fills_nan;
+  // What a box is: 0 tiled, 1 im2col, 2 `im2col::w`, 3 `im2col::w::128`.
+  uint8_t boxes;
+  // Where the pixels of im2col begin along W, H and D, from the first of an image.
+  int32_t lower[3];
+  // Where they end, from the end of an image.
+  int32_t upper[3];
 } bitmma_tensor_map;
 
 // How a kernel is launched.
@@ -444,6 +450,28 @@ enum bitmma_status bitmma_tensor_map_tiled(struct bitmma_tensor_map *map,
                                            uint32_t swizzle,
                                            uint32_t l2_promotion,
                                            uint32_t oob_fill);
+
+// A tensor map with the parameters of cuTensorMapEncodeIm2col, in their order: those of `bitmma_tensor_map_tiled`, for a `rank` of 3 to 5,
+// of NWC, NHWC or NDHWC with the first dimension C.
+//
+// `pixel_box_lower_corner` and `pixel_box_upper_corner` have `rank` - 2 numbers, along W, H and D. For what cuTensorMapEncodeIm2colWide makes
+// change `boxes` of the map afterwards; it takes the corners along W.
+enum bitmma_status bitmma_tensor_map_im2col(struct bitmma_tensor_map *map,
+                                            uint32_t data_type,
+                                            uint32_t rank,
+                                            size_t buffer,
+                                            uint64_t offset,
+                                            const uint64_t *global_dim,
+                                            const uint64_t *global_strides,
+                                            const int32_t *pixel_box_lower_corner,
+                                            const int32_t *pixel_box_upper_corner,
+                                            uint32_t channels_per_pixel,
+                                            uint32_t pixels_per_column,
+                                            const uint32_t *element_strides,
+                                            uint32_t interleave,
+                                            uint32_t swizzle,
+                                            uint32_t l2_promotion,
+                                            uint32_t oob_fill);
 
 // Runs a kernel on buffers, and writes to them what it leaves; after an error they are as they were.
 //

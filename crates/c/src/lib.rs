@@ -41,7 +41,7 @@ pub use multiply::{bitmma_dot, bitmma_multiply, bitmma_operands};
 pub use prepared::{bitmma_free_prepared, bitmma_multiply_prepared, bitmma_prepare, bitmma_prepared};
 pub use status::{bitmma_last_error, bitmma_status, bitmma_version};
 #[cfg(feature = "kernels")]
-pub use tensor_map::{bitmma_tensor_map, bitmma_tensor_map_tiled};
+pub use tensor_map::{bitmma_tensor_map, bitmma_tensor_map_im2col, bitmma_tensor_map_tiled};
 pub use unit::{
     bitmma_close, bitmma_describe, bitmma_format, bitmma_open, bitmma_open_model, bitmma_signature,
     bitmma_unit,

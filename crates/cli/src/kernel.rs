@@ -89,6 +89,9 @@ struct Run {
     /// Threads of a block, if the entry has no .reqntid
     #[arg(long, value_name = "X,Y,Z", value_parser = arguments::sizes)]
     block: Option<[u32; 3]>,
+    /// Blocks of a cluster, if the entry has no .reqnctapercluster
+    #[arg(long, value_name = "X,Y,Z", value_parser = arguments::sizes)]
+    cluster: Option<[u32; 3]>,
     /// Target architecture, if not that of the text, as in sm_90a
     #[arg(long, value_name = "SM")]
     target: Option<String>,

@@ -24,7 +24,7 @@ mod survey;
 mod text;
 
 pub use error::{Doubt, Error, Thread};
-pub use program::{Kernel, Parameter};
+pub use program::{Boxes, Kernel, Parameter};
 pub use rewrite::{
     CACHE_BYTES, CACHE_VARIABLE, Compiler, FOLDERS_VARIABLE, Fusion, Mode, Rewrites, TIME_LIMIT, Tools,
 };

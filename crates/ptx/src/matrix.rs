@@ -94,8 +94,8 @@ impl Multiplier {
         let has = |word: &str| words.contains(&word);
         let known = has("aligned")
             && (has("mma_async") || words[0] == "mma" || wmma && has("mma"))
-            && (words[0] == "mma" || !words.iter().any(|word| word.starts_with("sp")));
-        let sparse = words[1] == "sp" || words[1] == "sp::ordered_metadata";
+            && (words[0] == "mma" || !has("sp::ordered_metadata") && (wgmma || !has("sp")));
+        let sparse = has("sp") || has("sp::ordered_metadata");
         if !known {
             return Err(refuse(""));
         }
@@ -117,14 +117,16 @@ impl Multiplier {
         };
         let (d_bits, a_bits) = (bits_of(d).unwrap_or(32), bits_of(a).unwrap_or(32));
         let name = form.to_owned();
-        if d == "s32" && sparse {
-            return Err(refuse("sparse products of integers are not"));
-        }
+        // of two elements of 32 bits, four of 16 or 8 and eight of 4 half are stored
+        let stored = sparse.then_some(if a_bits == 4 { 4 } else { 32 / a_bits.max(16) });
         if d == "s32" {
             let popc = has("popc") && has("xor") != has("and");
             let old = architecture == Architecture::Turing;
             let shapes: &[[usize; 3]] = match (words[0], a_bits) {
-                ("wgmma", 8) => &[],
+                ("wgmma", 8) if k == if sparse { 64 } else { 32 } => &[],
+                ("mma", 8) if sparse && !old => &[[16, 8, 32], [16, 8, 64]],
+                ("mma", 4) if sparse && !old => &[[16, 8, 64], [16, 8, 128]],
+                _ if sparse => return Err(refuse("")),
                 ("wmma", 8) => &[[16, 16, 16], [8, 32, 16], [32, 8, 16]],
                 ("wmma", 4) | ("mma", 4) if old || wmma => &[[8, 8, 32]],
                 ("wmma", 1) | ("mma", 1) if old || wmma => &[[8, 8, 128]],
@@ -154,7 +156,7 @@ impl Multiplier {
                 differs: has("xor"),
             };
             let integers = Multiplier::of_integers(name, Sizes { m, n, k }, [false; 2], false);
-            return Ok(Multiplier { a_bits, arithmetic, ..integers });
+            return Ok(Multiplier { a_bits, stored, arithmetic, ..integers });
         }
         if !wmma && m != 16 && (m, n, k) != (8, 8, 4) || has("popc") {
             return Err(refuse(""));
@@ -169,7 +171,6 @@ impl Multiplier {
         let known =
             ["row.row", "col.row", "col.col"].iter().fold(name, |name, order| name.replace(order, "row.col"));
         let named = Multiplier::named(architecture, known, Sizes { m, n, k }, [a_bits, d_bits]);
-        let stored = sparse.then_some(if a_bits == 32 { 1 } else { 2 });
         named
             .map(|known| Multiplier { stored, quarters, ..known })
             .map_err(|error| Error::Engine { line, error })
@@ -305,8 +306,8 @@ impl Multiplier {
                         let b = value(b.get(column * k + at), *b_signed);
                         if *differs { a ^ b } else { a * b }
                     };
-                    (0..k).step_by(self.own.k).fold(c.get(index) as u32, |sum, first| {
-                        let products: i64 = (first..first + self.own.k).map(product).sum();
+                    (0..k).step_by(self.stored_k()).fold(c.get(index) as u32, |sum, first| {
+                        let products: i64 = (first..first + self.stored_k()).map(product).sum();
                         let sum = i64::from(sum as i32) + products;
                         if *saturate {
                             sum.clamp(i32::MIN.into(), i32::MAX.into()) as u32

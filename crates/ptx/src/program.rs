@@ -156,6 +156,8 @@ pub(crate) struct Wgmma {
     pub(crate) a: WgmmaA,
     /// Descriptor.
     pub(crate) b: Wide,
+    /// Of a sparse A: metadata, and which threads have it.
+    pub(crate) sparse: Option<(Word, u32)>,
     /// Whether D is added.
     pub(crate) accumulate: Condition,
     pub(crate) negate: [bool; 2],
@@ -305,21 +307,16 @@ pub(crate) enum Bulk {
     /// A box of a tensor into shared memory.
     Load {
         to: Address,
-        map: Address,
-        coordinates: Box<[Word]>,
+        part: Part,
         barrier: Address,
-        /// Four rows of a matrix: their numbers are coordinates.
-        gathers: bool,
         /// Bits of the blocks of the cluster that it goes to, and whose barrier objects it completes.
         blocks: Option<Word>,
     },
     /// The same back; an operation combines with what is there.
     Store {
-        map: Address,
-        coordinates: Box<[Word]>,
+        part: Part,
         from: Address,
         op: Option<AtomicOp>,
-        scatters: bool,
     },
     /// Bytes that lie together.
     CopyIn {
@@ -367,6 +364,42 @@ pub(crate) enum Bulk {
         to: Address,
         from: Address,
     },
+}
+
+/// The part of a tensor that one copy moves.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    pub(crate) map: Address,
+    pub(crate) coordinates: Box<[Word]>,
+    /// Four rows of a matrix: their numbers are coordinates.
+    pub(crate) has_rows: bool,
+    pub(crate) boxes: Boxes,
+    /// What a load of im2col takes beside coordinates, 16 bits each: offsets along W, H and D; of im2col::w the halo and the offset.
+    pub(crate) offsets: Box<[Word]>,
+}
+
+/// What a box of a tensor map is (PTX ISA, "Tensors").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Boxes {
+    /// Elements along each dimension.
+    #[default]
+    Tiled,
+    /// Pixels that follow each other in the box of an image, and from image to image: `cuTensorMapEncodeIm2col`.
+    Im2col,
+    /// The same in one row of each image: `cuTensorMapEncodeIm2colWide`.
+    Im2colWide,
+    /// The same, always 128 pixels.
+    Im2colWide128,
+}
+
+impl Boxes {
+    /// All, by their number.
+    pub const ALL: [Boxes; 4] = [Boxes::Tiled, Boxes::Im2col, Boxes::Im2colWide, Boxes::Im2colWide128];
+
+    /// As PTX calls it.
+    pub(crate) fn name(self) -> &'static str {
+        ["tile", "im2col", "im2col::w", "im2col::w::128"][self as usize]
+    }
 }
 
 /// A field of a tensor map, of those along dimensions with its number.

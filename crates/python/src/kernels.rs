@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use bitmma_ptx::{
-    Argument, Buffer, Compiler, Error, Kernel, Launch, Limits, Product, Program, Record, Report, Scalar,
-    TensorMap, Thread, Tools, Trace,
+    Argument, Boxes, Buffer, Compiler, Error, Kernel, Launch, Limits, Product, Program, Record, Report,
+    Scalar, TensorMap, Thread, Tools, Trace,
 };
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -59,10 +59,13 @@ fn compiler_of((mode, fusion, folders, options): &Compiled, target: &str) -> PyR
 #[derive(FromPyObject)]
 enum Given {
     Pointer(usize, u64),
-    Map(usize, u64, (u8, u8, bool), Vec<u32>, Vec<u64>, Vec<u32>, Vec<u32>),
+    Map(usize, u64, (u8, u8, bool, Corners), Vec<u32>, Vec<u64>, Vec<u32>, Vec<u32>),
     Integer(i128),
     Float(f64),
 }
+
+/// What boxes are, by its number, and the corners of im2col.
+type Corners = (usize, [i32; 3], [i32; 3]);
 
 /// A form of a kernel: its name, its lines, a word for how its result is known, and a remark.
 type Surveyed = (String, Vec<u32>, &'static str, String);
@@ -181,14 +184,25 @@ impl PtxKernel {
                 Some(Given::Map(
                     buffer,
                     address,
-                    (kind, swizzle, fills_nan),
+                    (kind, swizzle, fills_nan, (boxes, lower, upper)),
                     dimensions,
                     strides,
                     lengths,
                     steps,
                 )) => {
                     let rank = dimensions.len() as u8;
-                    let map = TensorMap { kind, rank, swizzle, fills_nan, address, ..TensorMap::default() };
+                    let boxes = Boxes::ALL.get(boxes).copied().unwrap_or_default();
+                    let map = TensorMap {
+                        kind,
+                        rank,
+                        swizzle,
+                        fills_nan,
+                        address,
+                        boxes,
+                        lower,
+                        upper,
+                        ..TensorMap::default()
+                    };
                     Argument::TensorMap { buffer, map: map.with(&dimensions, &strides, &lengths, &steps) }
                 }
                 Some(Given::Integer(value)) => Argument::Scalar(Scalar::Integer(value)),

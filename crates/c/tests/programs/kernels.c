@@ -284,6 +284,49 @@ static void mapping(void) {
     bitmma_close_kernel(kernel);
 }
 
+/* Twelve pixels of four words, of two images of 3×4, as the offset along W moves them, by their map. */
+static void pixels(void) {
+    bitmma_kernel *kernel = opened(
+        ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry pixels(.param .align 64 .b8 map[128], .param .u64 out)\n.reqntid 1\n"
+        "{ .reg .pred %p<2>; .reg .b64 %d<3>; .shared .align 128 .b8 s[192]; .shared .align 8 .b8 m[8];\n"
+        "mov.b64 %d1, map; cvta.param.u64 %d1, %d1; ld.param.u64 %d2, [out];\n"
+        "mbarrier.init.shared::cta.b64 [m], 1; mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], 192;\n"
+        "cp.async.bulk.tensor.4d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [s], [%d1, {0, -1, 1, 0}], [m], {1, 0};\n"
+        "W: mbarrier.try_wait.parity.shared::cta.b64 %p1, [m], 0; @!%p1 bra W;\n"
+        "cp.async.bulk.global.shared::cta.bulk_group [%d2], [s], 192; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ret; }\n",
+        NULL, NULL);
+    enum { CHANNELS = 4, W = 4, H = 3, N = 2, PIXELS = 12 };
+    uint32_t tensor[N * H * W * CHANNELS], out[PIXELS * CHANNELS];
+    for (size_t at = 0; at < COUNT(tensor); at++) tensor[at] = 1000 + (uint32_t)at;
+    const uint64_t dim[4] = {CHANNELS, W, H, N}, strides[3] = {4 * CHANNELS, 4 * CHANNELS * W, 4 * CHANNELS * W * H};
+    const int32_t lower[2] = {-1, 0}, upper[2] = {-2, 0};
+    const uint32_t steps[4] = {1, 1, 1, 1};
+    bitmma_tensor_map map;
+    bitmma_buffer buffers[] = {{out, sizeof out}, {tensor, sizeof tensor}};
+    bitmma_argument arguments[] = {{.kind = BITMMA_TENSOR_MAP, .map = &map}, pointer(0, 0)};
+    bitmma_launch_options options = {.grid = {1, 1, 1}};
+#define IM2COL(rank, lower, upper) \
+    bitmma_tensor_map_im2col(&map, 2, rank, 1, 0, dim, strides, lower, upper, CHANNELS, PIXELS, steps, 0, 0, 0, 0)
+    CHECK(IM2COL(4, lower, upper) == BITMMA_OK);
+    CHECK(LAUNCH() == BITMMA_OK);
+    for (int pixel = 0; pixel < PIXELS; pixel++) {
+        /* from row 1 of the first image on, three pixels of each row */
+        const int row = 1 + pixel / 3, column = pixel % 3;
+        for (int channel = 0; channel < CHANNELS; channel++)
+            CHECK(out[pixel * CHANNELS + channel] == tensor[(row * W + column) * CHANNELS + channel]);
+    }
+    FAILS(IM2COL(2, lower, upper), BITMMA_OPTION, "rank is 2; only 3 to 5 is supported");
+    FAILS(IM2COL(4, NULL, upper), BITMMA_NULL, "pixel_box_lower_corner");
+    FAILS(IM2COL(4, lower, NULL), BITMMA_NULL, "pixel_box_upper_corner");
+    const int32_t far[2] = {-129, 0};
+    CHECK(IM2COL(4, far, upper) == BITMMA_OK);
+    FAILS(LAUNCH(), BITMMA_LAUNCH, "a corner of im2col is -128 to 127 along W, not -129");
+    CHECK(IM2COL(4, lower, upper) == BITMMA_OK);
+    map.boxes = 2;
+    FAILS(LAUNCH(), BITMMA_LAUNCH, "a tensor map of im2col::w has a swizzle of 64 or 128 bytes");
+    bitmma_close_kernel(kernel);
+}
+
 int main(void) {
     /* no tools are found */
     const char *variables[] = {"PATH", "BITMMA_CUDA_TOOLS", "CUDA_HOME", "CUDA_PATH"};
@@ -292,6 +335,7 @@ int main(void) {
     launching();
     printing();
     mapping();
+    pixels();
     printf("%d passed, %d failed\n", passed, failed);
     return failed > 0;
 }

@@ -60,6 +60,7 @@ pub(super) fn run(run: &Run) -> Result<(), Failure> {
     };
     let launch = Launch {
         block: run.block,
+        cluster: run.cluster,
         shared: run.shared,
         allow_doubtful: run.allow_doubtful,
         limits,

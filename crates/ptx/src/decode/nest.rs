@@ -20,7 +20,9 @@ pub(super) fn find(steps: &mut [Step], flow: &Flow) -> Vec<Accumulators> {
     let mut all = Numbered::default();
     let mut at = 0;
     while at < steps.len() {
-        if let Op::Wgmma(wgmma) = &mut steps[at].op {
+        if let Op::Wgmma(wgmma) = &mut steps[at].op
+            && wgmma.sparse.is_none()
+        {
             let d = vec![wgmma.d.clone()];
             let multiplier = wgmma.multiplier.clone();
             let own = Accumulators { longest: multiplier.own.k, multiplier, tiles: [1; 2], d };
@@ -100,7 +102,7 @@ pub(super) fn settle(steps: &mut [Step], all: &[Accumulators], touched: &[Vec<Sl
                 let operands = nest.a.iter().chain(&nest.b).flatten().chain(nest.c.iter().flatten());
                 (nest.d, set(&mut operands.flatten()))
             }
-            Op::Wgmma(wgmma) => match &wgmma.a {
+            Op::Wgmma(wgmma) if wgmma.sparse.is_none() => match &wgmma.a {
                 WgmmaA::Registers(a) => (wgmma.number, set(&mut a.iter())),
                 WgmmaA::Descriptor(_) => (wgmma.number, 0),
             },

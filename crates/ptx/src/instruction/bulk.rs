@@ -1,14 +1,16 @@
 //! Barrier objects, bulk copies and tensor maps (PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier", "Data
 //! Movement and Conversion Instructions: Asynchronous copy", "Tensor Map Proxy").
 
+use bitmma_engine::catalogue::Architecture;
+
 use super::memory::REDUCTIONS;
 use super::row::{Row, Since, free};
 use crate::decode::decoder::Decoder;
 use crate::decode::form::{Form, operands};
 use crate::error::Error;
 use crate::program::{
-    Access, Action, Address, Atomic, AtomicOp, Bulk, Compare, Comparison, Field, Object, Op, Order, Phase,
-    Region, Slot, Type, Word,
+    Access, Action, Address, Atomic, AtomicOp, Boxes, Bulk, Compare, Comparison, Field, Object, Op, Order,
+    Part, Phase, Region, Slot, Type, Word,
 };
 use crate::text::{Instruction, Operand};
 
@@ -252,6 +254,20 @@ impl Decoder<'_> {
         }
     }
 
+    /// What the boxes of a copy are; an error where the target has none such.
+    fn boxes(&self, form: &mut Form<'_>, at: &Instruction, is_load: bool) -> Result<Boxes, Error> {
+        let word = |boxes: Boxes| if is_load { boxes.name() } else { "im2col_no_offs" };
+        let all = if is_load { &Boxes::ALL[1..] } else { &Boxes::ALL[1..2] };
+        let boxes = all.iter().copied().find(|boxes| form.flag(word(*boxes))).unwrap_or_default();
+        let missing = match (boxes, self.architecture) {
+            (Boxes::Tiled | Boxes::Im2col, _) => None,
+            (Boxes::Im2colWide, Architecture::RtxBlackwell) if !at.has("shared::cluster") => None,
+            (_, Architecture::RtxBlackwell) => Some("sm_120 does not have it"),
+            (_, architecture) => Since::Blackwell.missing(architecture),
+        };
+        missing.map_or(Ok(boxes), |why| Err(form.refuse(why)))
+    }
+
     /// `cp.async.bulk`, `cp.reduce.async.bulk`
     pub(super) fn bulk(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
         self.needs_hopper(true, form)?;
@@ -275,9 +291,6 @@ impl Decoder<'_> {
         let policy = form.flag("L2::cache_hint");
         let multicasts = form.flag("multicast::cluster");
         let across = at.has("shared::cluster") && at.has("shared::cta") && !at.has("global");
-        if form.flag("im2col") || form.flag("im2col::w") {
-            return Err(form.refuse("im2col is not"));
-        }
         let in_ = form.flag("mbarrier::complete_tx::bytes");
         let out = form.flag("bulk_group");
         let tensor = form.flag("tensor");
@@ -285,11 +298,14 @@ impl Decoder<'_> {
         form.drop_if(|word| {
             matches!(word, "global" | "shared::cta" | "shared::cluster" | "tile" | "cta_group::1")
         });
-        let gathers = form.flag("tile::gather4");
-        let scatters = form.flag("tile::scatter4");
+        let has_rows = form.flag(if in_ { "tile::gather4" } else { "tile::scatter4" });
+        let boxes = self.boxes(form, at, in_)?;
         // four rows have one coordinate of the column, and their numbers
-        let wanted =
-            if gathers || scatters { dimensions.filter(|count| *count == 2).map(|_| 5) } else { dimensions };
+        let wanted = match (has_rows, boxes) {
+            (true, _) => dimensions.filter(|count| *count == 2).map(|_| 5),
+            (_, Boxes::Tiled) => dimensions,
+            _ => dimensions.filter(|count| *count >= 3),
+        };
         let no_flush = form.flag("noftz");
         let kind = if op.is_some() && !tensor { Some(form.need_kind()?) } else { None };
         let mut all = at.operands.as_slice();
@@ -303,7 +319,21 @@ impl Decoder<'_> {
             }
             _ => None,
         };
-        let mapped = |decoder: &mut Self, operand: &Operand| match operand {
+        let mut offsets: Box<[Word]> = Box::new([]);
+        if in_ && boxes != Boxes::Tiled {
+            let count = if boxes == Boxes::Im2col { wanted.map(|count| count - 2) } else { Some(2) };
+            match all.split_last() {
+                Some((Operand::Vector(list), rest)) if Some(list.len()) == count => {
+                    all = rest;
+                    offsets = list.iter().map(|offset| self.half(offset, at)).collect::<Result<_, _>>()?;
+                }
+                _ => {
+                    let count = count.unwrap_or(0);
+                    return Err(form.refuse(&format!("its last operand has {count} offsets")));
+                }
+            }
+        }
+        let part = |decoder: &mut Self, operand: &Operand| match operand {
             Operand::Vector(list) => match list.as_slice() {
                 [map, Operand::Vector(coordinates)] => {
                     if wanted != Some(coordinates.len()) {
@@ -319,7 +349,7 @@ impl Decoder<'_> {
                     }
                     let words: Result<Box<[Word]>, Error> =
                         coordinates.iter().map(|coordinate| decoder.word(coordinate, at)).collect();
-                    Ok((decoder.address(map, at)?, words?))
+                    Ok(Part { map: decoder.address(map, at)?, coordinates: words?, has_rows, boxes, offsets })
                 }
                 _ => Err(Error::unsupported(at.line, &at.form, "")),
             },
@@ -327,13 +357,13 @@ impl Decoder<'_> {
         };
         match (tensor, in_, out, all) {
             (true, true, false, [to, source, barrier]) if op.is_none() => {
-                let (map, coordinates) = mapped(self, source)?;
+                let part = part(self, source)?;
                 let (to, barrier) = (self.address(to, at)?, self.address(barrier, at)?);
-                done(Bulk::Load { to, map, coordinates, barrier, gathers, blocks })
+                done(Bulk::Load { to, part, barrier, blocks })
             }
             (true, false, true, [target, from]) => {
-                let (map, coordinates) = mapped(self, target)?;
-                done(Bulk::Store { map, coordinates, from: self.address(from, at)?, op, scatters })
+                let part = part(self, target)?;
+                done(Bulk::Store { part, from: self.address(from, at)?, op })
             }
             (false, true, false, [to, from, bytes, barrier]) if op.is_none() => {
                 let (to, from) = (self.address(to, at)?, self.address(from, at)?);

@@ -61,24 +61,13 @@ impl Decoder<'_> {
 
     fn mma(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
         let multiplier = self.multiplier(form, at)?;
-        let ([d, a, b, c], metadata) = match (at.operands.as_slice(), multiplier.stored) {
+        let ([d, a, b, c], sparse) = match (at.operands.as_slice(), multiplier.stored) {
             ([d, a, b, c], None) if multiplier.factors() == 0 => ([d, a, b, c], None),
             ([d, a, b, c, _, _, _, _], None) if multiplier.factors() > 0 => ([d, a, b, c], None),
-            ([d, a, b, c, metadata, Operand::Integer(selector)], Some(stored)) => {
-                // of each four threads one, two or all have metadata
-                let threads = multiplier.stored_k() / stored / 4;
-                if *selector >= 4 / threads as u64 {
-                    let most = 4 / threads - 1;
-                    let what = format!("'{}' takes a selector up to {most}, not {selector}", at.form);
-                    return Err(Error::syntax(at.line, what));
-                }
-                ([d, a, b, c], Some((metadata, *selector as u32)))
+            ([d, a, b, c, metadata, selector], Some(stored)) => {
+                ([d, a, b, c], Some(self.sparse(metadata, selector, multiplier.stored_k() / stored, at)?))
             }
             _ => return Err(Error::unsupported(at.line, &at.form, "it has other operands")),
-        };
-        let sparse = match metadata {
-            Some((metadata, selector)) => Some((self.word(metadata, at)?, selector)),
-            None => None,
         };
         let factors = match &at.operands[4..] {
             [a, of_a, b, of_b] => Some([self.factors(a, of_a, 2, at)?, self.factors(b, of_b, 1, at)?]),
@@ -98,6 +87,27 @@ impl Decoder<'_> {
         let b = self.fragment(b, counts.b, counts.a_bits, at)?;
         let c = self.fragment(c, counts.c, counts.d_bits, at)?;
         Ok(Op::Mma(Box::new(Mma { line: at.line, multiplier, d, a, b, c, sparse, factors })))
+    }
+
+    /// Metadata of a sparse A with so many chunks in a row, and which of each four threads have it: one, two or all.
+    fn sparse(
+        &mut self,
+        metadata: &Operand,
+        selector: &Operand,
+        chunks: usize,
+        at: &Instruction,
+    ) -> Result<(Word, u32), Error> {
+        let most = 16 / chunks as u64 - 1;
+        match selector {
+            Operand::Integer(selector) if *selector <= most => {
+                Ok((self.word(metadata, at)?, *selector as u32))
+            }
+            Operand::Integer(selector) => {
+                let what = format!("'{}' takes a selector up to {most}, not {selector}", at.form);
+                Err(Error::syntax(at.line, what))
+            }
+            _ => Err(Error::unsupported(at.line, &at.form, "its selector must be a constant")),
+        }
     }
 
     /// Scale factors: the register, and the byte and thread that its selectors name. `threads`: how many of each four have them.
@@ -133,7 +143,16 @@ impl Decoder<'_> {
     fn wgmma(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
         let multiplier = self.multiplier(form, at)?;
         let counts = multiplier.registers();
-        let [d, a, b, accumulate, flags @ ..] = at.operands.as_slice() else {
+        let [d, a, b, rest @ ..] = at.operands.as_slice() else {
+            return Err(Error::unsupported(at.line, &at.form, ""));
+        };
+        let (sparse, rest) = match (multiplier.stored, rest) {
+            (Some(stored), [metadata, selector, rest @ ..]) => {
+                (Some(self.sparse(metadata, selector, multiplier.stored_k() / stored, at)?), rest)
+            }
+            (_, rest) => (None, rest),
+        };
+        let [accumulate, flags @ ..] = rest else {
             return Err(Error::unsupported(at.line, &at.form, ""));
         };
         let d = self.fragment(d, counts.d, 32, at)?;
@@ -165,7 +184,7 @@ impl Decoder<'_> {
         };
         let negate = [scales.first() == Some(&-1), scales.get(1) == Some(&-1)];
         let line = at.line;
-        let wgmma = Wgmma { line, multiplier, d, number: 0, a, b, accumulate, negate, transposed };
+        let wgmma = Wgmma { line, multiplier, d, number: 0, a, b, sparse, accumulate, negate, transposed };
         Ok(Op::Wgmma(Box::new(wgmma)))
     }
 }

@@ -11,48 +11,28 @@ use super::global::Access as Reach;
 use super::objects::{Brought, Piece};
 use super::reach::Reached;
 use super::shared::Shared;
-use super::tensor::{MARK, SIZE, TensorMap, place};
+use super::tensor::{MARK, Rows, SIZE, TensorMap, place};
 use super::warp::Warp;
 use crate::decode::decoder::RANK_SHIFT;
 use crate::instruction::bulk::reduces;
 use crate::lanes::each;
-use crate::program::{Address, AtomicOp, Bulk, Region, Type, Word};
+use crate::program::{Address, AtomicOp, Bulk, Part, Region, Type, Word};
 
-/// An element of a box: where it is in the box, and in global memory, if it is in the tensor.
-type Visit<'v> = &'v mut dyn FnMut(u64, Option<u64>) -> Result<(), String>;
-
-/// Visits all elements of a box. `rows`: the numbers of the rows of a matrix, where they are not one after the other.
-fn visit(map: &TensorMap, first: &[i64; 5], rows: Option<&[i64]>, work: Visit<'_>) -> Result<(), String> {
-    let (mut counts, element) = (map.counts(), map.element());
-    if let Some(rows) = rows {
-        counts[1] = rows.len() as u64;
-    }
+/// Visits all elements of rows: where each is in the box, and in global memory, if it is in the tensor.
+fn visit(
+    map: &TensorMap,
+    rows: &Rows,
+    work: &mut dyn FnMut(u64, Option<u64>) -> Result<(), String>,
+) -> Result<(), String> {
+    let (count, element) = (map.counts()[0], map.element());
     let mut linear = 0;
-    for i4 in 0..counts[4] {
-        for i3 in 0..counts[3] {
-            for i2 in 0..counts[2] {
-                for i1 in 0..counts[1] {
-                    let outer = [0, i1, i2, i3, i4];
-                    let mut offset = Some(map.address);
-                    for at in 1..usize::from(map.rank) {
-                        let along = match rows {
-                            Some(rows) if at == 1 => rows[i1 as usize],
-                            _ => first[at] + (outer[at] * u64::from(map.step(at))) as i64,
-                        };
-                        let is_inside = (0..i64::from(map.dimensions[at])).contains(&along);
-                        offset = offset.filter(|_| is_inside).map(|offset| {
-                            offset.wrapping_add((along as u64).wrapping_mul(map.strides[at - 1]))
-                        });
-                    }
-                    for i0 in 0..counts[0] {
-                        let along = first[0] + i0 as i64;
-                        let is_inside = (0..i64::from(map.dimensions[0])).contains(&along);
-                        let at = offset.filter(|_| is_inside);
-                        work(linear, at.map(|offset| offset.wrapping_add(along as u64 * element)))?;
-                        linear += element;
-                    }
-                }
-            }
+    for row in &rows.all {
+        for at in 0..count {
+            let along = rows.first + at as i64;
+            let is_inside = (0..i64::from(map.dimensions[0])).contains(&along);
+            let at = row.filter(|_| is_inside);
+            work(linear, at.map(|offset| offset.wrapping_add(along as u64 * element)))?;
+            linear += element;
         }
     }
     Ok(())
@@ -76,9 +56,9 @@ impl Warp {
         }
         for lane in each(mask) {
             match bulk {
-                Bulk::Load { to, map, coordinates, barrier, gathers, blocks } => {
-                    let map = self.map(*map, lane, block)?;
-                    let from = self.box_in(&map, coordinates, *gathers, lane, block)?;
+                Bulk::Load { to, part, barrier, blocks } => {
+                    let (map, rows, _) = self.part(part, lane, block)?;
+                    let from = self.box_in(&map, &rows, lane, block)?;
                     let to = self.shared_address(*to, lane);
                     if !in_block(to).is_multiple_of(128) {
                         return Err(Fault::new(
@@ -91,10 +71,7 @@ impl Warp {
                     let places = |at: u64| map.exchanged(at);
                     self.bring_to_all((to, *barrier, *blocks), &from, &places, lane, block)?;
                 }
-                Bulk::Store { map, coordinates, from, op, scatters } => {
-                    let map = self.map(*map, lane, block)?;
-                    self.box_out(&map, (coordinates, *scatters), *from, *op, lane, block)?;
-                }
+                Bulk::Store { part, from, op } => self.box_out(part, *from, *op, lane, block)?,
                 Bulk::CopyIn { to, from, bytes, barrier, blocks } => {
                     let to = self.shared_address(*to, lane);
                     let from = self.bytes_in(to, *from, *bytes, lane, block)?;
@@ -261,55 +238,35 @@ impl Warp {
         Ok(())
     }
 
-    /// The first coordinates, and the numbers of rows where they are coordinates, too.
-    fn coordinates(
+    /// The map of a copy, the rows that it moves, and its coordinates.
+    fn part(
         &self,
-        map: &TensorMap,
-        coordinates: &[Word],
-        has_rows: bool,
+        part: &Part,
         lane: usize,
-    ) -> Result<([i64; 5], Option<Vec<i64>>), String> {
-        let values: Vec<i64> =
-            coordinates.iter().map(|word| i64::from(self.registers.word(*word)[lane] as i32)).collect();
-        let mut first = [0; 5];
-        if has_rows {
-            if map.rank != 2 || values.len() != 5 {
-                return Err(format!(
-                    "rows are gathered of a matrix, by 5 coordinates, not of {} dimensions by {}",
-                    map.rank,
-                    values.len()
-                ));
-            }
-            first[0] = values[0];
-            return Ok((first, Some(values[1..].to_vec())));
-        }
-        if values.len() != usize::from(map.rank) {
-            return Err(format!(
-                "the tensor map has {} dimensions, and the copy {} coordinates",
-                map.rank,
-                values.len()
-            ));
-        }
-        first[..values.len()].copy_from_slice(&values);
-        Ok((first, None))
+        block: &mut Block<'_>,
+    ) -> Result<(TensorMap, Rows, Vec<i64>), Fault> {
+        let map = self.map(part.map, lane, block)?;
+        let word = |word: &Word| self.registers.word(*word)[lane];
+        let coordinates: Vec<i64> = part.coordinates.iter().map(|at| i64::from(word(at) as i32)).collect();
+        let offsets: Vec<i64> = part.offsets.iter().map(|at| i64::from(word(at) as u16)).collect();
+        let rows = map.rows(part.boxes, &coordinates, &offsets, part.has_rows);
+        Ok((map, rows.map_err(|what| Fault::new(lane, what))?, coordinates))
     }
 
     /// A box out of global memory.
     fn box_in(
         &self,
         map: &TensorMap,
-        coordinates: &[Word],
-        gathers: bool,
+        rows: &Rows,
         lane: usize,
         block: &mut Block<'_>,
     ) -> Result<Source, Fault> {
         let fault = |what: String| Fault::new(lane, what);
-        let (first, rows) = self.coordinates(map, coordinates, gathers, lane).map_err(fault)?;
         let element = map.element();
         let launch = block.launch;
         let (mut bytes, mut ranges): (Vec<u8>, Vec<Range>) = (vec![], vec![]);
         let mut noted = Ok(());
-        visit(map, &first, rows.as_deref(), &mut |_, at| {
+        visit(map, rows, &mut |_, at| {
             let value = match at {
                 None if map.fills_nan => {
                     return Err("elements outside of the tensor are NaN, whose bits are not known".to_owned());
@@ -465,20 +422,17 @@ impl Warp {
 
     fn box_out(
         &mut self,
-        map: &TensorMap,
-        (coordinates, scatters): (&[Word], bool),
+        part: &Part,
         from: Address,
         op: Option<AtomicOp>,
         lane: usize,
         block: &mut Block<'_>,
     ) -> Result<(), Fault> {
         let fault = |what: String| Fault::new(lane, what);
-        let (first, rows) = self.coordinates(map, coordinates, scatters, lane).map_err(fault)?;
-        let (mut counts, element) = (map.counts(), map.element());
-        if let Some(rows) = &rows {
-            counts[1] = rows.len() as u64;
-        }
-        let size = counts.iter().product::<u64>() * element;
+        let (map, rows, coordinates) = self.part(part, lane, block)?;
+        map.check_store(&coordinates).map_err(fault)?;
+        let element = map.element();
+        let size = rows.all.len() as u64 * map.counts()[0] * element;
         let from = self.shared_address(from, lane);
         if !from.is_multiple_of(128) {
             return Err(fault(format!(
@@ -494,7 +448,7 @@ impl Warp {
         }
         let (mut noted, line) = (Ok(()), self.line(launch.kernel));
         let mut ranges: Vec<Range> = vec![];
-        visit(map, &first, rows.as_deref(), &mut |linear, at| {
+        visit(&map, &rows, &mut |linear, at| {
             let Some(at) = at else { return Ok(()) };
             let mut code = [0; 8];
             code[..element as usize].copy_from_slice(&bytes[linear as usize..][..element as usize]);

@@ -19,20 +19,20 @@ impl Warp {
     /// One multiplication, at once.
     pub(super) fn mma(&mut self, mask: u32, mma: &Mma, block: &Block<'_>) -> Result<(), Fault> {
         self.check_whole(mask)?;
-        if let (Some((metadata, selector)), Some(stored)) = (mma.sparse, mma.multiplier.stored) {
-            return self.sparse(mma, (metadata, selector as usize), stored);
-        }
         let multiplier = &*mma.multiplier;
         if let Some(quarters) = multiplier.quarters {
             return self.quarters(mma, quarters);
         }
         let Sizes { m, n, k } = multiplier.own;
-        let mut a = Elements::zeros(Part::Operand, multiplier.a_bits, (m, k));
+        let mut a = Elements::zeros(Part::Operand, multiplier.a_bits, (m, multiplier.stored_k()));
         let mut b = Elements::zeros(Part::Operand, multiplier.a_bits, (n, k));
         a.put(&self.registers, &mma.a, m, (0, 0));
         b.put(&self.registers, &mma.b, n, (0, 0));
         let mut c = Elements::zeros(Part::Accumulator, multiplier.d_bits, (m, n));
         c.put(&self.registers, &mma.c, m, (0, 0));
+        if let Some(sparse) = mma.sparse {
+            return self.sparse(multiplier, sparse, [a, b, c], &mma.d);
+        }
         let factors = mma.factors.map(|[of_a, of_b]| {
             // a row's are in a pair of threads of each four, the upper rows' in the second; a column's in one thread
             let line = |(word, byte, thread): (Word, u32, u32), lines: usize| {
@@ -98,20 +98,20 @@ impl Warp {
     }
 
     /// One with a sparse A: each of its rows meets other rows of B, which metadata name (PTX ISA, "Sparse matrix storage").
-    fn sparse(&mut self, mma: &Mma, (metadata, selector): (Word, usize), stored: usize) -> Result<(), Fault> {
-        let multiplier = &*mma.multiplier;
+    fn sparse(
+        &mut self,
+        multiplier: &Multiplier,
+        (metadata, selector): (Word, u32),
+        [a, b, mut c]: [Elements; 3],
+        to: &[Slot],
+    ) -> Result<(), Fault> {
         let (Sizes { m, n, k }, half) = (multiplier.own, multiplier.stored_k());
-        let mut a = Elements::zeros(Part::Operand, multiplier.a_bits, (m, half));
-        let mut b = Elements::zeros(Part::Operand, multiplier.a_bits, (n, k));
-        let mut c = Elements::zeros(Part::Accumulator, multiplier.d_bits, (m, n));
-        a.put(&self.registers, &mma.a, m, (0, 0));
-        b.put(&self.registers, &mma.b, n, (0, 0));
-        c.put(&self.registers, &mma.c, m, (0, 0));
-        let (metadata, chunks) = (*self.registers.word(metadata), half / stored);
+        let stored = multiplier.stored.unwrap_or(1);
+        let (metadata, chunks, selector) = (*self.registers.word(metadata), half / stored, selector as usize);
         let ordered = multiplier.name.contains("ordered_metadata");
         let [a, b, addends] = [&a, &b, &c].map(Elements::codes);
         let of_bits = |codes: Vec<u64>, bits: usize| match bits {
-            8 => Codes::U8(codes.into_iter().map(|code| code as u8).collect()),
+            4 | 8 => Codes::U8(codes.into_iter().map(|code| code as u8).collect()),
             16 => Codes::U16(codes.into_iter().map(|code| code as u16).collect()),
             _ => Codes::U32(codes.into_iter().map(|code| code as u32).collect()),
         };
@@ -135,8 +135,12 @@ impl Warp {
                         format!("the metadata {four:#06b} of chunk {chunk} of row {row} names no two slots");
                     return Err(Fault::new(lane, what));
                 }
+                // a slot is half an element of 32 bits, or two of 4
                 match stored {
                     1 => met.push(2 * chunk + slots[0] / 2),
+                    4 => {
+                        met.extend(slots.iter().flat_map(|slot| [0, 1].map(|one| 8 * chunk + 2 * slot + one)))
+                    }
                     _ => met.extend(slots.map(|slot| 4 * chunk + slot)),
                 }
             }
@@ -147,7 +151,7 @@ impl Warp {
             all.extend((0..n).map(|column| product.get(row * n + column)));
         }
         c.set(&of_bits(all, multiplier.d_bits), n, (0, 0));
-        c.take(&mut self.registers, &mma.d, m, (0, 0));
+        c.take(&mut self.registers, to, m, (0, 0));
         Ok(())
     }
 
@@ -173,15 +177,18 @@ impl Warp {
     pub(super) fn wgmma_at_once(&mut self, wgmma: &Wgmma, block: &mut Block<'_>) -> Result<(), Fault> {
         let multiplier = &*wgmma.multiplier;
         let Sizes { m, n, k } = multiplier.own;
-        let [mut a, mut b] =
-            [m, n].map(|lines| Elements::zeros(Part::Operand, multiplier.a_bits, (lines, k)));
+        let [mut a, mut b] = [(m, multiplier.stored_k()), (n, k)]
+            .map(|shape| Elements::zeros(Part::Operand, multiplier.a_bits, shape));
         self.rows_of_a(wgmma, block, &mut a, 0)?;
         columns_of_b(wgmma, self.descriptor_of_b(wgmma), block, (&mut b, self.number), 0)?;
         let mut c = Elements::zeros(Part::Accumulator, multiplier.d_bits, (m, n));
         if self.registers.condition(wgmma.accumulate) & 1 == 1 {
             c.put(&self.registers, &wgmma.d, m, (0, 0));
         }
-        self.multiplied((wgmma.line, multiplier), [a, b, c], None, &wgmma.d, block)
+        match wgmma.sparse {
+            Some(sparse) => self.sparse(multiplier, sparse, [a, b, c], &wgmma.d),
+            None => self.multiplied((wgmma.line, multiplier), [a, b, c], None, &wgmma.d, block),
+        }
     }
 
     /// This warp's rows of A of a multiplication of a warpgroup, from a place along K on.
@@ -192,7 +199,7 @@ impl Warp {
         a: &mut Elements,
         at: usize,
     ) -> Result<(), Fault> {
-        let Sizes { m, k, .. } = wgmma.multiplier.own;
+        let (m, k) = (wgmma.multiplier.own.m, wgmma.multiplier.stored_k());
         match &wgmma.a {
             WgmmaA::Registers(registers) => a.put(&self.registers, registers, m, (0, at)),
             WgmmaA::Descriptor(descriptor) => {
@@ -238,12 +245,20 @@ impl Warp {
 
 /// What warps multiply together.
 impl Warp {
-    /// One multiplication of a warpgroup, which is added later. An error comes with the warp in the group.
+    /// One multiplication of a warpgroup, which is added later unless A is sparse. An error comes with the warp in the group.
     pub(super) fn wgmma(
         warps: &mut [Warp],
         wgmma: &Wgmma,
         block: &mut Block<'_>,
     ) -> Result<(), (usize, Fault)> {
+        if wgmma.sparse.is_some() {
+            for (index, warp) in warps.iter_mut().enumerate() {
+                warp.wgmma_at_once(wgmma, block).map_err(|fault| (index, fault))?;
+                warp.state = State::Ready;
+                warp.groups.at += 1;
+            }
+            return Ok(());
+        }
         let kernel = block.launch.kernel;
         let k = wgmma.multiplier.own.k;
         // what the first warp has read of B

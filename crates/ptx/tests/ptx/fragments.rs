@@ -362,7 +362,178 @@ fn sparse_products() {
         let error = run(form, &words, 2).expect_err("selector");
         assert!(error.contains("takes a selector up to 1, not 2"), "{error}");
     }
-    let integers = "mma.sp.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r1, %r2, %r3, %r4}, {%r1, %r2}, {%r1, %r2}, {%r1, %r2, %r3, %r4}, %r5, 0;";
-    let error = Block { target: "sm_90a", ..Block::of(32) }.run(integers).expect_err("integers");
-    assert!(error.contains("sparse products of integers are not"), "{error}");
+}
+
+/// Sparse integer products, against those of A with zeros where nothing is stored: of four elements two are stored, of eight of 4 bits two
+/// pairs.
+#[test]
+fn sparse_products_of_integers() {
+    let slots: Vec<[usize; 2]> =
+        (0..16).map(|pair| [pair & 3, pair >> 2]).filter(|[one, other]| one != other).collect();
+    for (index, (bits, k)) in [(8, 32), (8, 64), (4, 64), (4, 128)].into_iter().enumerate() {
+        for (turn, (types, saturates)) in
+            [("s{}.s{}", false), ("u{}.s{}", true), ("s{}.u{}", false), ("u{}.u{}", true)]
+                .into_iter()
+                .enumerate()
+        {
+            let (m, n, half, unit) = (16, 8, k / 2, if bits == 4 { 2 } else { 1 });
+            let types = types.replace("{}", &bits.to_string());
+            let signed = [0, 3].map(|at| types[at..].starts_with('s'));
+            let ordered = turn % 2 == 0;
+            let name = if ordered { "mma.sp::ordered_metadata" } else { "mma.sp" };
+            let limit = if saturates { "satfinite." } else { "" };
+            let form = format!("{name}.sync.aligned.m16n8k{k}.row.col.{limit}s32.{types}.s32");
+            let mut next = noise(7 + 16 * index as u32 + turn as u32);
+            let mut number = |signed: bool| {
+                let code = i64::from(next() % (1 << bits));
+                if signed && code >> (bits - 1) == 1 { code - (1 << bits) } else { code }
+            };
+            // of A, whose rows are twice as many and half as long, there are as many registers as of B
+            let of_a = m * half * bits / 32 / 32;
+            let mut words = vec![0; 32 * (2 * of_a + 1)];
+            let mut put = |first: usize, lines: usize, (line, place): (usize, usize), code: i64| {
+                let each = 32 / bits;
+                let register = first + place / (4 * each) * (lines / 8) + line / 8;
+                let lane = line % 8 * 4 + place % (4 * each) / each;
+                words[32 * register + lane] |=
+                    (code as u32 & (u32::MAX >> (32 - bits))) << (bits * (place % each));
+            };
+            let (mut dense, mut metadata) = (vec![0; m * k], [0u32; 32]);
+            let (chunks, selector) =
+                (half / (2 * unit), if k == 32 || k == 64 && bits == 4 { turn % 2 } else { 0 });
+            for (row, chunk) in (0..m).flat_map(|row| (0..chunks).map(move |chunk| (row, chunk))) {
+                let mut pair = slots[(5 * row + 3 * chunk + turn) % slots.len()];
+                if ordered {
+                    pair.sort_unstable();
+                }
+                for (at, element) in pair.iter().flat_map(|slot| slot * unit..(slot + 1) * unit).enumerate() {
+                    let value = number(signed[0]);
+                    dense[row * k + 4 * unit * chunk + element] = value;
+                    put(0, m, (row, 2 * unit * chunk + at), value);
+                }
+                // a pair of threads of each four has four chunks of two rows each; all four have eight of one
+                let (upper, quad) = (row / 8, row % 8 * 4);
+                let (lane, nibble) = match chunks {
+                    8 => (quad + 2 * selector + chunk / 4, 4 * upper + chunk % 4),
+                    _ => (quad + chunk / 8 * 2 + upper, chunk % 8),
+                };
+                metadata[lane] |= ((pair[1] << 2 | pair[0]) as u32) << (4 * nibble);
+            }
+            let b: Vec<i64> = (0..k * n).map(|_| number(signed[1])).collect();
+            for (at, column) in (0..k).flat_map(|at| (0..n).map(move |column| (at, column))) {
+                put(of_a, n, (column, at), b[at * n + column]);
+            }
+            words[64 * of_a..].copy_from_slice(&metadata);
+            // one addend that overflows beside one that does not
+            for addend in [i64::from(i32::MAX) - 40, -3] {
+                let loads: String = (0..=2 * of_a)
+                    .map(|at| format!("ld.global.b32 %r{}, [%d3+{}];", 20 + at, 128 * at))
+                    .collect();
+                let body = format!(
+                    "mad.wide.u32 %d4, %r2, 16, %d1; {loads} mov.b32 %r50, {addend};\n\
+                     {form} {{%r40, %r41, %r42, %r43}}, {}, {}, {{%r50, %r50, %r50, %r50}}, %r{}, {selector};\n\
+                     st.global.v4.b32 [%d4], {{%r40, %r41, %r42, %r43}};",
+                    list('r', 20, of_a),
+                    list('r', 20 + of_a, of_a),
+                    20 + 2 * of_a,
+                );
+                let block = Block { target: "sm_80", words: words.clone(), ..Block::of(32) };
+                let given = block.run(&body).unwrap_or_else(|error| panic!("{form}: {error}"));
+                for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
+                    let sum: i64 =
+                        addend + (0..k).map(|at| dense[row * k + at] * b[at * n + column]).sum::<i64>();
+                    let at = 4 * (row % 8 * 4 + column / 2) + row / 8 * 2 + column % 2;
+                    let expected = match saturates {
+                        true => sum.clamp(i32::MIN.into(), i32::MAX.into()) as i32,
+                        false => sum as i32,
+                    };
+                    assert_eq!(given[at] as i32, expected, "{form}: row {row}, column {column}");
+                }
+            }
+        }
+    }
+    for (target, form, operands) in [
+        ("sm_75", "m16n8k32.row.col.s32.s8.s8.s32", "{%r1, %r2}, {%r1, %r2}"),
+        ("sm_80", "m16n8k16.row.col.s32.s8.s8.s32", "{%r1}, {%r1}"),
+        ("sm_80", "m16n8k32.row.col.s32.s4.s4.s32", "{%r1}, {%r1}"),
+        ("sm_80", "m16n8k256.row.col.s32.b1.b1.s32.xor.popc", "{%r1, %r2}, {%r1, %r2}"),
+    ] {
+        let line = format!(
+            "mma.sp.sync.aligned.{form} {{%r1, %r2, %r3, %r4}}, {operands}, {{%r1, %r2, %r3, %r4}}, %r5, 0;"
+        );
+        let error = Block { target, ..Block::of(32) }.run(&line).expect_err(form);
+        assert!(error.contains("is not supported"), "{line}: {error}");
+    }
+}
+
+/// The same of a warpgroup, with A in shared memory and in registers.
+#[test]
+fn sparse_products_of_integers_of_a_warpgroup() {
+    let (m, n, k) = (64, 8, 64);
+    let mut next = noise(11);
+    let mut words = vec![0u32; 512 + 128 + 128];
+    // core matrices of 8 lines of 16 bytes, one after the other along K
+    let mut put = |first: usize, cores: usize, (line, byte): (usize, usize), code: u8| {
+        let at = first + line / 8 * cores * 128 + byte / 16 * 128 + line % 8 * 16 + byte % 16;
+        words[at / 4] |= u32::from(code) << (8 * (at % 4));
+    };
+    let (mut dense, mut metadata) = (vec![0; m * k], vec![0u32; 128]);
+    for (row, chunk) in (0..m).flat_map(|row| (0..16).map(move |chunk| (row, chunk))) {
+        let pair = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]][(5 * row + chunk) % 6];
+        for (at, slot) in pair.into_iter().enumerate() {
+            let code = next() as u8;
+            dense[row * k + 4 * chunk + slot] = i64::from(code as i8);
+            put(0, 2, (row, 2 * chunk + at), code);
+        }
+        let thread = row / 16 * 32 + row % 8 * 4 + chunk / 8 * 2 + row % 16 / 8;
+        metadata[thread] |= ((pair[1] << 2 | pair[0]) as u32) << (chunk % 8 * 4);
+    }
+    let b: Vec<i64> = (0..n * k).map(|_| i64::from(next() as u8)).collect();
+    for (column, at) in (0..n).flat_map(|column| (0..k).map(move |at| (column, at))) {
+        put(2048, 4, (column, at), b[column * k + at] as u8);
+    }
+    words[640..].copy_from_slice(&metadata);
+    let copies: String = (0..5)
+        .map(|at| format!("ld.global.b32 %r9, [%d3+{}]; st.shared.b32 [%r4+{}], %r9;\n", 512 * at, 512 * at))
+        .collect();
+    let run = |form: &str, a: &str| {
+        let body = format!(
+            "{copies} ld.global.b32 %r30, [%d3+2560]; mad.wide.u32 %d4, %r2, 16, %d1;\n\
+             fence.proxy.async; bar.sync 0;\n\
+             cvt.u64.u32 %d5, %r5; shr.u64 %d5, %d5, 4; and.b64 %d5, %d5, 0x3fff;\n\
+             or.b64 %d6, %d5, 0x0000001000080000; add.s64 %d7, %d5, 128; or.b64 %d7, %d7, 0x0000002000080000;\n\
+             shr.u32 %r6, %r2, 5; and.b32 %r7, %r2, 31; mad.lo.u32 %r8, %r6, 512, %r5; mad.lo.u32 %r8, %r7, 4, %r8;\n\
+             ld.shared.b32 %r50, [%r8]; ld.shared.b32 %r51, [%r8+256]; ld.shared.b32 %r52, [%r8+128]; ld.shared.b32 %r53, [%r8+384];\n\
+             mov.b32 %r40, 0x7ffffff0; mov.b32 %r41, 5; mov.b32 %r42, 6; mov.b32 %r43, 0x80000000;\n\
+             wgmma.fence.sync.aligned; {form} {{%r40, %r41, %r42, %r43}}, {a}, %d7, %r30, 0, 1;\n\
+             wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;\n\
+             st.global.v4.b32 [%d4], {{%r40, %r41, %r42, %r43}};"
+        );
+        Block { target: "sm_90a", words: words.clone(), ..Block::of(128) }.run(&body)
+    };
+    for limit in ["", ".satfinite"] {
+        for a in ["%d6", "{%r50, %r51, %r52, %r53}"] {
+            let form = format!("wgmma.mma_async.sp.sync.aligned.m64n8k64{limit}.s32.s8.u8");
+            let given = run(&form, a).unwrap_or_else(|error| panic!("{form}: {error}"));
+            for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
+                let element = row % 16 / 8 * 2 + column % 2;
+                let addend = i64::from([0x7fff_fff0, 5, 6, i32::MIN][element]);
+                let sum: i64 =
+                    addend + (0..k).map(|at| dense[row * k + at] * b[column * k + at]).sum::<i64>();
+                let expected = match limit {
+                    "" => sum as i32,
+                    _ => sum.clamp(i32::MIN.into(), i32::MAX.into()) as i32,
+                };
+                let at = 4 * (row / 16 * 32 + row % 8 * 4 + column / 2) + element;
+                assert_eq!(given[at] as i32, expected, "{form} {a}: row {row}, column {column}");
+            }
+        }
+    }
+    for form in [
+        "wgmma.mma_async.sp.sync.aligned.m64n8k32.s32.s8.u8",
+        "wgmma.mma_async.sync.aligned.m64n8k64.s32.s8.u8",
+    ] {
+        let error = run(form, "%d6").expect_err(form);
+        assert!(error.contains("is not supported"), "{error}");
+    }
 }

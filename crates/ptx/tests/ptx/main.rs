@@ -20,6 +20,7 @@ mod integers;
 mod line;
 mod memory;
 mod moves;
+mod pixels;
 mod predicted;
 mod probe;
 mod products;

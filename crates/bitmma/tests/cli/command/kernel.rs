@@ -41,6 +41,39 @@ fn what_is_refused_is_shown_with_its_reason() {
     );
 }
 
+/// Each block writes the number of its cluster, and its rank there.
+const CLUSTERS: &str = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry ranks(.param .u64 y)\n.reqntid 1\n{
+    .reg .b32 %r<5>; .reg .b64 %d<3>;
+    ld.param.u64 %d1, [y]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %clusterid.x; mov.u32 %r3, %cluster_ctarank;
+    mul.wide.u32 %d2, %r1, 4; add.s64 %d1, %d1, %d2; mad.lo.u32 %r4, %r2, 16, %r3; st.global.u32 [%d1], %r4; ret; }";
+
+#[test]
+fn blocks_of_a_cluster_run_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(path("ranks.ptx"), CLUSTERS).unwrap();
+    let (file, out) = (path("ranks.ptx"), format!("out:{}:u32:1x6", path("y.npy")));
+    let run = |more: &[&str]| {
+        let words = ["kernel", "run", &file, "--fusion", "predict", "--grid", "6", "--arg", &out];
+        bitmma(&[&words[..], more].concat())
+    };
+    for (more, expected) in [(&[][..], [0, 16, 32, 48, 64, 80]), (&["--cluster", "3"], [0, 1, 2, 16, 17, 18])]
+    {
+        run(more).fine();
+        let bytes = std::fs::read(path("y.npy")).unwrap();
+        assert_eq!(words(&bytes[bytes.len() - 24..], 4), expected);
+    }
+    for (cluster, expected) in [
+        ("4", "a grid of (6, 1, 1) blocks is not a multiple of clusters of (4, 1, 1)"),
+        ("1,2", "a grid of (6, 1, 1) blocks is not a multiple of clusters of (1, 2, 1)"),
+        ("0", "expected one to three positive integers"),
+    ] {
+        let ended = run(&["--cluster", cluster]);
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert!(ended.err.contains(expected), "{expected}: {}", ended.err);
+    }
+}
+
 #[test]
 fn a_run_writes_its_files() {
     let folder = tempfile::tempdir().unwrap();

@@ -158,7 +158,7 @@ impl Machine for Ptx {
 
     fn run(code: &str, entry: &str, blocks: usize, threads: usize, input: &[u8], output: &mut [u8]) {
         // whose sums nobody has published: the machine computes them as those of dense ones
-        if code.contains("mma_async.sp") || code.contains("mma.sp") && !code.contains(".target sm_90a") {
+        if code.contains("mma.sp") && !code.contains(".target sm_90a") {
             return ptx_machine::run(code, entry, blocks, threads, input, output);
         }
         let program = Program::parse(code).unwrap_or_else(|error| panic!("{entry}: {error}"));

@@ -16,12 +16,10 @@ pub(crate) struct Machine<'m> {
     names: HashMap<&'m str, usize>,
     registers: Vec<Vec<u64>>,
     symbols: HashMap<&'m str, u64>,
-    pub(crate) shared: Vec<u8>,
+    shared: Vec<u8>,
     input: &'m [u8],
     output: &'m mut [u8],
     pub(crate) target: &'m str,
-    /// Shared memory was written and no fence for the asynchronous proxy has passed.
-    unfenced: bool,
 }
 
 /// The bytes at `address`, little-endian.
@@ -90,7 +88,6 @@ pub(crate) fn run(ptx: &str, entry: &str, blocks: usize, threads: usize, input: 
             input,
             output,
             target,
-            unfenced: false,
         };
         for line in body.lines() {
             machine.step(line.trim(), block as u64);
@@ -245,16 +242,10 @@ impl<'m> Machine<'m> {
                 });
             }
             "ld" | "st" => self.memory(&words, operands, active, width(last)),
-            "fence" if opcode.starts_with("fence.proxy.async") => self.unfenced = false,
             "fence" | "bar" | "bra" => {}
             "mbarrier" if words[1] == "try_wait" => self.each(active, operands[0], |_, _| 1),
             "mbarrier" => assert_eq!(active, [0], "one thread makes the barrier"),
             "mma" if words[1].starts_with("sp") => ptx_sparse::mma(self, opcode, operands),
-            "wgmma" if words[1] == "mma_async" => {
-                assert!(!self.unfenced, "shared memory is read before a fence");
-                ptx_sparse::wgmma(self, opcode, operands);
-            }
-            "wgmma" => {}
             _ => panic!("the machine does not know {opcode}"),
         }
     }
@@ -271,7 +262,6 @@ impl<'m> Machine<'m> {
                     (true, true) => {
                         let value = self.value(name, *thread);
                         store(&mut self.shared, at - SHARED_BASE, bytes, value);
-                        self.unfenced = true;
                     }
                     (true, false) => {
                         let value = self.value(name, *thread);
@@ -288,12 +278,5 @@ impl<'m> Machine<'m> {
                 }
             }
         }
-    }
-
-    /// `count` bits of shared memory from bit `bit` of byte `address` on.
-    pub(crate) fn shared_bits(&self, address: u64, bit: usize, count: usize) -> u64 {
-        let at = address - SHARED_BASE + (bit / 8) as u64;
-        let wide = load(&self.shared, at, 8.min(self.shared.len() - at as usize));
-        wide >> (bit % 8) & ((1u64 << count) - 1)
     }
 }

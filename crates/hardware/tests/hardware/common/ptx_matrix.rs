@@ -126,31 +126,3 @@ pub(crate) fn scatter<'m>(
         machine.set(name, thread, value);
     }
 }
-
-/// A matrix in shared memory as a descriptor says: core matrices of 8 lines by 16 bytes, K along memory.
-pub(crate) fn described(
-    machine: &Machine<'_>,
-    descriptor: u64,
-    lines: usize,
-    k: usize,
-    format: Format,
-    by_row: bool,
-) -> Matrix {
-    let field = |low: u32| (descriptor >> low & 0x3fff) << 4;
-    let (start, along_k, along_lines) = (field(0), field(16), field(32));
-    assert_eq!(descriptor >> 49, 0, "no base offset, no swizzling");
-    let bits = format.bits() as usize;
-    // 4 and 6 bits beside 8: sixteen elements in 16 bytes, packed, the rest empty
-    let per_row = if bits < 8 && k == 32 { 16 } else { 128 / bits };
-    let mut gathered = if by_row { Gathered::new(1, lines, k) } else { Gathered::new(1, k, lines) };
-    for line in 0..lines {
-        for element in 0..k {
-            let core = (line / 8) as u64 * along_lines + (element / per_row) as u64 * along_k;
-            let at = start + core + (line % 8 * 16) as u64;
-            let code = machine.shared_bits(at, element % per_row * bits, bits);
-            let (row, column) = if by_row { (line, element) } else { (element, line) };
-            gathered.set(0, row, column, code);
-        }
-    }
-    gathered.matrix(format)
-}

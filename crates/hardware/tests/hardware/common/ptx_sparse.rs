@@ -5,13 +5,10 @@
 use std::collections::HashMap;
 use std::str::FromStr;
 
-use bitmma_engine::formats::{Format, by_name};
 use bitmma_engine::{Architecture, Matrix, MmaUnit, Operands, Revision, Simulator};
 
 use super::ptx_machine::{Machine, names};
-use super::ptx_matrix::{
-    Gathered, a_place, c_place, code, container, described, element, scale_factors, scatter,
-};
+use super::ptx_matrix::{Gathered, a_place, c_place, code, container, element, scale_factors, scatter};
 
 /// The dense instruction that stands in: `mma.m16n8k16…` for `mma.sp.m16n8k32…`.
 pub(crate) fn dense_name(sparse: &str) -> String {
@@ -164,37 +161,5 @@ pub(crate) fn mma<'m>(machine: &mut Machine<'m>, opcode: &str, operands: &[&'m s
         let codes: Vec<u64> =
             (0..m * n / 32).map(|i| c_place(lane, i)).map(|(row, column)| answer[row][column]).collect();
         scatter(machine, &d, lane, &codes, signature.d.bits());
-    }
-}
-
-/// `wgmma.mma_async.sp` with both operands in shared memory.
-pub(crate) fn wgmma<'m>(machine: &mut Machine<'m>, opcode: &str, operands: &[&'m str]) {
-    let sparse = Sparse::of(machine, opcode);
-    let signature = sparse.dense.signature().clone();
-    let (m, n) = (signature.m, signature.n);
-    let registers = names(operands[0]);
-    assert_eq!(operands[4], "0", "the sparsity selector");
-    assert_eq!(machine.value(operands[5], 0), 1, "D = A·B + D");
-    assert_eq!(&operands[6..8], ["1", "1"], "nothing negated");
-    assert!(operands[8..].iter().all(|transposed| *transposed == "0"));
-    assert_eq!(operands.len(), if signature.a.bits() == 16 { 10 } else { 8 });
-    let format = |format: Format| by_name(format.name).expect("a format");
-    let a = described(machine, machine.value(operands[1], 0), m, signature.k, format(signature.a), true);
-    let b = described(machine, machine.value(operands[2], 0), n, sparse.k, format(signature.b), false);
-    let place = |thread: usize, i: usize| {
-        let (row, column) = c_place(thread % 32, i % 4);
-        (16 * (thread / 32) + row, 8 * (i / 4) + column)
-    };
-    let mut c = Gathered::new(1, m, n);
-    for (thread, i) in (0..128).flat_map(|thread| (0..n / 2).map(move |i| (thread, i))) {
-        let (row, column) = place(thread, i);
-        c.set(0, row, column, element(machine, &registers, thread, i, signature.c.bits() as usize));
-    }
-    let columns = sparse.stored(m, |thread| machine.value(operands[3], thread) as u32);
-    let answer = sparse.multiply(&a, &b, &c.matrix(signature.c), &columns, None);
-    for thread in 0..128 {
-        let codes: Vec<u64> =
-            (0..n / 2).map(|i| place(thread, i)).map(|(row, column)| answer[row][column]).collect();
-        scatter(machine, &registers, thread, &codes, signature.d.bits());
     }
 }

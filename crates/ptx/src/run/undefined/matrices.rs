@@ -120,13 +120,17 @@ impl Shadow {
         let Sizes { m, n, k } = multiplier.own;
         let scale = Place::Predicate(wgmma.accumulate.predicate);
         self.decides(now, "whether wgmma adds", &[scale])?;
+        if let Some((metadata, _)) = wgmma.sparse {
+            self.decides(now, "the metadata", &[Place::Slot(Slot::Word(metadata, 32), 32)])?;
+        }
+        let stored = multiplier.stored_k();
         let of_a = match &wgmma.a {
-            WgmmaA::Registers(registers) => self.lines(now, multiplier.a_bits, (m, k), registers),
+            WgmmaA::Registers(registers) => self.lines(now, multiplier.a_bits, (m, stored), registers),
             WgmmaA::Descriptor(descriptor) => {
                 self.decides(now, "a descriptor", &[Place::Slot(Slot::Wide(*descriptor), 64)])?;
                 let bits = now.warp.registers.wide(*descriptor)[0];
                 let first = now.warp.number % WARPGROUP * m;
-                lines_of_tile((bits, wgmma.transposed[0]), first, (m, k, multiplier.a_bits), now)
+                lines_of_tile((bits, wgmma.transposed[0]), first, (m, stored, multiplier.a_bits), now)
             }
         };
         self.decides(now, "a descriptor", &[Place::Slot(Slot::Wide(wgmma.b), 64)])?;

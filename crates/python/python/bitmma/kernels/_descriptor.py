@@ -14,17 +14,29 @@ KINDS = {
     "int32": 3, "uint64": 4, "int64": 5, "float16": 6, "float32": 7, "float64": 9, "bfloat16": 10,
 }  # fmt: skip
 
+#: What boxes are, by its number.
+MODES = ("tile", "im2col", "im2col::w", "im2col::w::128")
+
 #: Patterns of the swizzle by their bytes.
 SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
 
 
+#: What boxes are, and their corners along W, H, D.
+Corners = tuple[int, list[int], list[int]]
+
+
 @dataclass(frozen=True)
 class TensorMap:
-    """A tensor and the boxes of it that a kernel copies, as ``cuTensorMapEncodeTiled`` is given them: an argument of ``launch_ptx``.
+    """A tensor and the boxes of it that a kernel copies, as ``cuTensorMapEncodeTiled`` and ``cuTensorMapEncodeIm2col`` are given them: an
+    argument of ``launch_ptx``.
 
     ``array`` is a NumPy array or a tensor on the CPU whose last dimension lies together; ``box`` has the elements of a box along
     each dimension. ``swizzle`` is the pattern in bytes (0, 32, 64, 128) by which chunks of 16 bytes are exchanged in shared memory;
     ``fill`` is "zero" or "nan", for elements outside of the tensor; ``steps`` says of how many elements each is copied.
+
+    With ``mode="im2col"`` the array is NWC, NHWC or NDHWC, and ``box`` has pixels and channels. ``lower`` and ``upper`` are the corners of
+    the box of an image in which pixels are, along (D, H,) W, the upper one counted from the end of the image. Those of "im2col::w" and
+    "im2col::w::128" are along W alone.
     """
 
     array: Any
@@ -35,12 +47,15 @@ class TensorMap:
     #: Elements and their distances in elements, where they are not the array's own.
     shape: Sequence[int] | None = None
     strides: Sequence[int] | None = None
+    mode: str = "tile"
+    lower: Sequence[int] = ()
+    upper: Sequence[int] = ()
 
-    def fields(self) -> tuple[tuple[int, int, bool], list[int], list[int], list[int], list[int]]:
-        """Kind, swizzle and filling; sizes, strides in bytes, boxes and steps, the dimension that lies together first."""
-        name = str(self.array.dtype).rpartition(".")[2]
-        if name not in KINDS:
-            raise PtxError(f"a tensor map of {name}: it has elements of {', '.join(KINDS)}")
+    def fields(self) -> tuple[tuple[int, int, bool, Corners], list[int], list[int], list[int], list[int]]:
+        """Kind, swizzle, filling and corners; sizes, strides in bytes, boxes and steps, the dimension that lies together first."""
+        dtype = str(self.array.dtype).rpartition(".")[2]
+        if dtype not in KINDS:
+            raise PtxError(f"a tensor map of {dtype}: it has elements of {', '.join(KINDS)}")
         if self.swizzle not in SWIZZLES:
             raise PtxError(f"swizzle is {self.swizzle!r}; one of {', '.join(map(str, SWIZZLES))}")
         if self.fill not in ("zero", "nan"):
@@ -54,11 +69,20 @@ class TensorMap:
         else:
             strides = list(self.array.strides)
         steps = [1] * len(shape) if self.steps is None else list(self.steps)
-        if not 1 <= len(shape) <= 5 or not len(shape) == len(strides) == len(self.box) == len(steps):
-            raise PtxError(f"a tensor map of 1 to 5 dimensions, {len(shape)} given, with a box of as many, not {len(self.box)}")
+        if self.mode not in MODES:
+            raise PtxError(f"mode is {self.mode!r}; one of {', '.join(MODES)}")
+        sides = len(shape) if self.mode == "tile" else 2
+        if not 1 <= len(shape) <= 5 or not len(shape) == len(strides) == len(steps) or len(self.box) != sides:
+            what = "as many" if self.mode == "tile" else "pixels and channels"
+            raise PtxError(f"a tensor map of 1 to 5 dimensions, {len(shape)} given, with a box of {what}, not {len(self.box)}")
+        corners = {"tile": 0, "im2col": len(shape) - 2}.get(self.mode, 1)
+        for name, corner in (("lower", self.lower), ("upper", self.upper)):
+            if len(corner) != corners or any(not -(1 << 31) <= at < 1 << 31 for at in corner):
+                raise PtxError(f"{name} is {list(corner)}; a tensor map of {self.mode} with {len(shape)} dimensions takes {corners} numbers")
         if strides[-1] != size:
             raise PtxError(f"the last dimension of a tensor map lies together: its elements are {strides[-1]} bytes apart, not {size}")
         if any(not 0 < length < 1 << 32 for length in (*shape, *self.box, *steps)) or any(stride < 0 for stride in strides):
             raise PtxError("the sizes of a tensor map are positive, and below 2**32")
-        kind = (KINDS[name], SWIZZLES[self.swizzle], self.fill == "nan")
+        lower, upper = ([*reversed(corner), 0, 0, 0][:3] for corner in (self.lower, self.upper))
+        kind = (KINDS[dtype], SWIZZLES[self.swizzle], self.fill == "nan", (MODES.index(self.mode), lower, upper))
         return kind, shape[::-1], strides[-2::-1], list(self.box)[::-1], steps[::-1]
