@@ -106,7 +106,7 @@ fn matrix_loop(target: &str) -> String {
         let names: Vec<String> = (first..first + count).map(|register| format!("%r{register}")).collect();
         format!("{{{}}}", names.join(", "))
     };
-    let mut body = String::new();
+    let (mut body, mut fence) = (String::new(), "");
     if target == "sm_80" {
         // 32×64 elements of D for each warp
         for tile in 0..16 {
@@ -120,8 +120,11 @@ fn matrix_loop(target: &str) -> String {
         }
     } else {
         let d = registers(0, 64);
-        body =
-            format!("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {d}, %rd2, %rd2, 1, 1, 1, 0, 0;\n");
+        body = format!(
+            "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {d}, %rd2, %rd2, 1, 1, 1, 0, 0;\n\
+             wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;\n"
+        );
+        fence = "fence.proxy.async;";
     }
     let fill: String = (64..88).map(|register| format!("or.b32 %r{register}, %r88, {register};\n")).collect();
     let clear: String = (0..64).map(|register| format!("mov.b32 %r{register}, 0;\n")).collect();
@@ -132,7 +135,7 @@ fn matrix_loop(target: &str) -> String {
          mul.lo.u32 %r88, %r88, 0x00070007; or.b32 %r88, %r88, 0x30003400;\n{fill}{clear}\
          st.shared.v4.b32 [%r90], {{%r64, %r65, %r66, %r67}}; st.shared.v4.b32 [%r90+16], {{%r68, %r69, %r70, %r71}};\n\
          st.shared.v4.b32 [%r90+32], {{%r72, %r73, %r74, %r75}}; st.shared.v4.b32 [%r90+48], {{%r76, %r77, %r78, %r79}};\n\
-         bar.sync 0; mov.b64 %rd2, 0x0000001000080000; mov.u32 %r89, 0;\nagain:\n{body}\
+         {fence} bar.sync 0; mov.b64 %rd2, 0x0000001000080000; mov.u32 %r89, 0;\nagain:\n{body}\
          add.u32 %r89, %r89, 1; setp.lt.u32 %p, %r89, 2000; @%p bra again;\n\
          mov.u32 %r88, %tid.x; mul.wide.u32 %rd4, %r88, 4; add.u64 %rd5, %rd1, %rd4; st.global.b32 [%rd5], %r0; ret;\n}}\n"
     )

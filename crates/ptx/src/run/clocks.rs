@@ -76,8 +76,8 @@ pub(crate) struct Clocks {
     /// Everything up to then is ordered before everything that comes now.
     base: u32,
     warps: Vec<Clock>,
-    /// Of each warp, up to when bulk copies see what it wrote: what comes before a `fence.proxy.async` of any warp.
-    fenced_for_copies: Vec<u32>,
+    /// Of each warp, up to when bulk copies and products see what it wrote: what comes before a `fence.proxy.async` of any warp.
+    fenced_for_async: Vec<u32>,
     /// Warps that have ended.
     ended: Vec<usize>,
     /// What warps left at named barriers that they did not wait for, by the first warp of the block, and barrier.
@@ -192,8 +192,8 @@ impl Clocks {
             clock.committed = 0;
             (clock.passed, clock.fenced) = (Passed::default(), None);
         }
-        self.fenced_for_copies.clear();
-        self.fenced_for_copies.resize(warps, 0);
+        self.fenced_for_async.clear();
+        self.fenced_for_async.resize(warps, 0);
         self.ended.clear();
         self.arrived.clear();
         self.flags.clear();
@@ -385,19 +385,19 @@ impl Clocks {
     }
 
     /// `fence.proxy.async`
-    pub(super) fn fence_for_copies(&mut self, warp: usize) {
+    pub(super) fn fence_for_async(&mut self, warp: usize) {
         let warp = self.first + warp;
         let Clock { own, known, .. } = &self.warps[warp];
-        for (other, (fenced, known)) in self.fenced_for_copies.iter_mut().zip(known).enumerate() {
+        for (other, (fenced, known)) in self.fenced_for_async.iter_mut().zip(known).enumerate() {
             let time = if other == warp { *own } else { (*known).max(self.base) };
             *fenced = (*fenced).max(time);
         }
         self.advance(warp);
     }
 
-    /// Whether bulk copies see what a warp wrote at a time.
-    pub(super) fn is_fenced_for_copies(&self, warp: usize, time: u32) -> bool {
-        time <= self.fenced_for_copies[warp]
+    /// Whether bulk copies and products see what a warp wrote at a time.
+    pub(super) fn is_fenced_for_async(&self, warp: usize, time: u32) -> bool {
+        time <= self.fenced_for_async[warp]
     }
 
     /// A strong write at an address, or with `changes` an atomic operation, which also reads there. What it releases goes to the

@@ -25,7 +25,8 @@ struct Mark {
     filled: u8,
     /// Bytes that a copy will write that nobody has waited for, and those of barrier objects.
     pending: u8,
-    /// Bytes that a bulk copy reads that nobody has waited for; from bit 4 on those that a thread wrote, and no copy.
+    /// Bytes that a bulk copy reads that nobody has waited for; from bit 4 on those that a thread wrote, and no copy, and
+    /// no `fence.proxy.async` is known to come after.
     read: u8,
     /// Whether the words of the line have marks of their own.
     is_split: bool,
@@ -259,8 +260,20 @@ impl Shared {
         (strong, marks): (bool, bool),
         by: By<'_>,
     ) -> Result<(), Race> {
+        self.reads((at, bytes), (strong, marks), None, by)
+    }
+
+    /// The same; `does`: it is one of the async proxy, which sees what a warp wrote after a `fence.proxy.async` only.
+    #[inline(always)]
+    fn reads(
+        &mut self,
+        (at, bytes): (usize, usize),
+        (strong, marks): (bool, bool),
+        does: Option<&str>,
+        by: By<'_>,
+    ) -> Result<(), Race> {
         let mut all_filled = true;
-        let mut conflict: Option<Conflict> = None;
+        let (mut conflict, mut unfenced): (Option<Conflict>, _) = (None, None);
         let more = &mut self.more;
         Shared::each_mark((&mut self.lines, &mut self.words), (at, bytes), |mark, touched, words| {
             all_filled &= mark.filled & touched == touched;
@@ -275,13 +288,27 @@ impl Shared {
                 let kind = if strong { Kind::StrongRead } else { Kind::Read };
                 keep(mark, (kind, false), touched, by, more, words);
             }
+            if does.is_some() && mark.read >> 4 & touched != 0 {
+                let touches = [mark.touches[Kind::Write as usize], mark.touches[Kind::Strong as usize]];
+                let is_late = |warp: &usize, time| !by.clocks.is_fenced_for_async(*warp, time);
+                let late = |touch: Touch| each(touch.warps).find(|warp| is_late(warp, touch.time));
+                match touches.into_iter().find_map(late) {
+                    // it is seen until the next write
+                    None => mark.read &= !(touched << 4),
+                    late => unfenced = late,
+                }
+            }
         });
         if !all_filled {
             self.unwritten.get_or_insert(at as u64);
         }
-        match conflict {
-            Some(conflict) => Err(self.refused((at, bytes), "reads", conflict, by)),
-            None => Ok(()),
+        match (conflict, does.zip(unfenced)) {
+            (Some(conflict), _) => Err(self.refused((at, bytes), "reads", conflict, by)),
+            (None, Some((does, warp))) => Err(Race::without_other(format!(
+                "{does} shared memory at {at:#x}, which warp {} wrote: there is no fence.proxy.async between them",
+                warp % by.clocks.stride
+            ))),
+            (None, None) => Ok(()),
         }
     }
 
@@ -378,7 +405,7 @@ impl Shared {
     }
 
     /// Notes that asynchronous products of a warpgroup read 16 bytes, in the group of that number; an error if what a warp reads is
-    /// not written before.
+    /// not written before, or without a `fence.proxy.async` between them.
     #[inline(always)]
     pub(super) fn note_product(
         &mut self,
@@ -392,32 +419,15 @@ impl Shared {
         }
         let of = &mut self.products[at / LINE * self.groups + group];
         *of = (*of).max(number);
-        self.note_read(at, 16, (false, false), by)
+        self.reads((at, 16), (false, false), Some("reads"), by)
     }
 
     /// A bulk copy reads here until it is waited for. A read by a copy of a warp; an error if what was written comes after it, or without
     /// a `fence.proxy.async` between them.
     pub(super) fn note_copied(&mut self, at: usize, bytes: usize, by: By<'_>) -> Result<(), Race> {
-        self.note_read(at, bytes, (false, true), by)?;
-        let mut writer = None;
-        let marks = (self.lines.as_mut_slice(), self.words.as_mut_slice());
-        Shared::each_mark(marks, (at, bytes), |mark, touched, _| {
-            mark.read |= touched;
-            if mark.read >> 4 & touched != 0 {
-                let touches = [mark.touches[Kind::Write as usize], mark.touches[Kind::Strong as usize]];
-                let late = touches.into_iter().find_map(|touch| {
-                    each(touch.warps).find(|warp| !by.clocks.is_fenced_for_copies(*warp, touch.time))
-                });
-                writer = writer.or(late);
-            }
-        });
-        match writer {
-            None => Ok(()),
-            Some(warp) => Err(Race::without_other(format!(
-                "copies shared memory at {at:#x}, which warp {} wrote: there is no fence.proxy.async between them",
-                warp % by.clocks.stride
-            ))),
-        }
+        self.reads((at, bytes), (false, true), Some("copies"), by)?;
+        self.start_reads(at, bytes);
+        Ok(())
     }
 
     /// The same of a copy that was noted before.

@@ -6,6 +6,7 @@ use super::cluster::{in_block, rank_bits};
 use super::copies::BulkGroups;
 use super::fault::Fault;
 use super::groups::{Groups, Rendezvous};
+use super::in_flight::InFlight;
 use super::local::Local;
 use super::pending::Products;
 use super::running::Running;
@@ -16,8 +17,9 @@ use crate::error::{Error, Thread};
 use crate::instruction::warp::{agreeing, shuffled};
 use crate::instruction::{compare, convert, float, special};
 use crate::lanes::{LANES, Lanes, Registers, each, map1, map2};
+use crate::matrix::WARPGROUP;
 use crate::program::{
-    AccumulatorSet, FALSE, Kernel, Members, Op, Preset, Region, Slot, TRUE, Word, accumulator_bit,
+    AccumulatorSet, FALSE, Kernel, Members, Op, Preset, Region, Slot, TRUE, Wgmma, Word, accumulator_bit,
 };
 
 /// Why a warp stopped.
@@ -55,6 +57,7 @@ pub(crate) struct Warp {
     /// Objects whose phases it found complete without acquiring what was done before: a fence does.
     pub(super) relaxed: Vec<usize>,
     pub(super) products: Products,
+    in_flight: InFlight,
     pub(crate) state: State,
     pub(super) groups: Groups,
     /// What is undefined, where that is followed.
@@ -108,6 +111,7 @@ impl Warp {
             meets: None,
             relaxed: vec![],
             products: Products::default(),
+            in_flight: InFlight::default(),
             state: State::Done,
             groups: Groups::default(),
             shadow: None,
@@ -149,6 +153,7 @@ impl Warp {
         (self.waits_at, self.meets) = (None, None);
         self.relaxed.clear();
         self.products.reset();
+        self.in_flight.start();
         self.groups.start(self.lanes);
         let following = block.launch.undefined.as_ref();
         self.shadow = following.map(|following| Box::new(Shadow::start(block.launch, following)));
@@ -255,13 +260,19 @@ impl Warp {
                 self.groups.at += 1;
                 continue;
             }
-            let due = step.settles & self.products.open;
-            if due != 0 {
-                if self.products.wait(due) {
-                    self.state = State::Multiplying { set: due };
-                    break Ok(());
+            if step.settles != 0 {
+                if let Err(what) = self.in_flight.touch(step) {
+                    let first = mask.trailing_zeros() as usize;
+                    break Err(self.error(block, step.line, Fault::new(first, what)));
                 }
-                self.products.settle(kernel, due, &mut self.registers);
+                let due = step.settles & self.products.open;
+                if due != 0 {
+                    if self.products.wait(due) {
+                        self.state = State::Multiplying { set: due };
+                        break Ok(());
+                    }
+                    self.products.settle(kernel, due, &mut self.registers);
+                }
             }
             executed += u64::from(mask.count_ones());
             if traces {
@@ -357,11 +368,14 @@ impl Warp {
                         }
                     }
                 },
-                Op::Wgmma(_) if !at_once => {
+                Op::Wgmma(wgmma) if !at_once => {
                     if let Err(fault) = self.check_whole(mask) {
                         if mask == self.groups.active && self.groups.wait(self.lanes, Rendezvous::Here) {
                             continue;
                         }
+                        break Err(self.error(block, step.line, fault));
+                    }
+                    if let Err(fault) = self.starts_product(wgmma, block) {
                         break Err(self.error(block, step.line, fault));
                     }
                     self.state = State::InWarpgroup { at: self.groups.at };
@@ -490,8 +504,9 @@ impl Warp {
     fn execute(&mut self, op: &Op, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
         let registers = &mut self.registers;
         match op {
-            Op::Nothing
-            | Op::Clock { .. }
+            // `wgmma.fence` is one of them
+            Op::Nothing => self.in_flight.fence(),
+            Op::Clock { .. }
             | Op::Branch { .. }
             | Op::BranchTable { .. }
             | Op::Exit
@@ -709,6 +724,7 @@ impl Warp {
             Op::Mma(mma) | Op::Nest(mma, _) | Op::OfNest(mma) => return self.mma(mask, mma, block),
             Op::Wgmma(wgmma) => {
                 self.check_whole(mask)?;
+                self.starts_product(wgmma, block)?;
                 return self.wgmma_at_once(wgmma, block);
             }
             Op::Trap => {
@@ -717,11 +733,27 @@ impl Warp {
             Op::Print { d, text, values } => return self.print(*d, *text, *values, mask, block),
             Op::Fail { texts, line } => return Err(self.failed(*texts, *line, mask, block)),
             Op::Fence { in_block } => return self.fence(*in_block, mask, block),
-            Op::FenceForCopies => block.clocks.fence_for_copies(self.number),
+            Op::FenceForCopies => block.clocks.fence_for_async(self.number),
             Op::CommitProducts => block.clocks.commit_products(self.number),
-            Op::WaitProducts(left) => block.clocks.wait_products(self.number, *left),
+            Op::WaitProducts(left) => {
+                block.clocks.wait_products(self.number, *left);
+                let by = block.clocks.by(self.number);
+                self.in_flight.wait(by.clocks.products(by.warp)[usize::from(by.warp) / WARPGROUP]);
+            }
         }
         Ok(())
+    }
+
+    /// An error if a fence is missing before a `wgmma`, which is of the group that is open.
+    fn starts_product(&mut self, wgmma: &Wgmma, block: &Block<'_>) -> Result<(), Fault> {
+        if let Some(line) = block.launch.unfenced.get(&self.groups.at) {
+            let what = format!(
+                "multiplies a fragment of A that line {line} writes: wgmma.fence is missing between them"
+            );
+            return Err(Fault::new(0, what));
+        }
+        let group = block.clocks.open_products(self.number);
+        self.in_flight.multiply(wgmma.number, group).map_err(|what| Fault::new(0, what))
     }
 
     /// The lanes of a member mask must all be here, and have the same mask.

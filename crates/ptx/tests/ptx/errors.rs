@@ -137,8 +137,7 @@ fn what_a_kernel_does_wrong_is_said_with_line_and_thread() {
 
 #[test]
 fn a_warpgroup_multiplies_together() {
-    let wgmma =
-        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r6, %r7, %r8, %r9}, %d5, %d5, 0, 1, 1, 0, 0;";
+    let wgmma = "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r6, %r7, %r8, %r9}, %d5, %d5, 0, 1, 1, 0, 0; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;";
     let cases = [
         (128, "", "depends on what was never written: line 9 reads memory that was not written"),
         (

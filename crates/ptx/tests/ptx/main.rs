@@ -12,6 +12,7 @@ mod comparisons;
 mod control;
 mod conversions;
 mod errors;
+mod fences;
 mod floats;
 mod folding;
 mod fragments;

@@ -58,7 +58,7 @@ fn a_value_of_16_bits_at_the_end_is_changed_by_exchanging_32() {
 fn what_is_not_known_of_a_descriptor_is_refused_by_line() {
     let product = |bits: u64| {
         let body = format!(
-            "mov.b64 %d5, {bits};\nwgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%f1, %f2, %f3, %f4}}, %d5, %d5, 0, 1, 1, 0, 0;"
+            "mov.b64 %d5, {bits}; wgmma.fence.sync.aligned;\nwgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%f1, %f2, %f3, %f4}}, %d5, %d5, 0, 1, 1, 0, 0;"
         );
         Block { target: "sm_90a", ..Block::of(128) }.run(&body)
     };

@@ -624,8 +624,8 @@ const RACES: &[Wrong] = &[
         "a wgmma that was not waited for reads what a copy refills",
         1,
         128,
-        "mad.lo.u32 %r10, %r1, 32, %r7; st.shared.v4.b32 [%r10], {%r1, %r1, %r1, %r1}; st.shared.v4.b32 [%r10+16], {%r1, %r1, %r1, %r1}; bar.sync 0;\n\
-         mov.b64 %d10, 0x0000001000080000;\n\
+        "mad.lo.u32 %r10, %r1, 32, %r7; st.shared.v4.b32 [%r10], {%r1, %r1, %r1, %r1}; st.shared.v4.b32 [%r10+16], {%r1, %r1, %r1, %r1}; fence.proxy.async; bar.sync 0;\n\
+         mov.b64 %d10, 0x0000001000080000; wgmma.fence.sync.aligned;\n\
          wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r20, %r21, %r22, %r23}, %d10, %d10, 0, 1, 1, 0, 0;\n\
          wgmma.commit_group.sync.aligned; bar.sync 0;\nst.shared.b32 [%r6], %r1;",
         &["line 13: writes shared memory at 0x0, which a matrix product reads that was not waited for"],
@@ -797,7 +797,7 @@ const RACES: &[Wrong] = &[
         "a product's operand rewritten before its wait",
         1,
         128,
-        "shl.b32 %r10, %r1, 4; add.u32 %r10, %r10, %r7; st.shared.v4.b32 [%r10], {%r8, %r8, %r8, %r8}; bar.sync 0;\n\
+        "shl.b32 %r10, %r1, 4; add.u32 %r10, %r10, %r7; st.shared.v4.b32 [%r10], {%r8, %r8, %r8, %r8}; fence.proxy.async; bar.sync 0;\n\
          mov.b64 %d5, 0x0000001000080000; wgmma.fence.sync.aligned;\n\
          wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d5, %d5, 0, 1, 1, 0, 0;\n\
          wgmma.commit_group.sync.aligned;\nst.shared.v4.b32 [%r10], {%r8, %r9, %r8, %r8};\nwgmma.wait_group.sync.aligned 0;",

@@ -203,6 +203,25 @@ fn what_goes_wrong_with_tensor_memory() {
             format!("setp.lt.u32 %p4, %r1, 16;\n@%p4 {}", loads()),
             "is reached by a part of it",
         ),
+        (
+            "no fence before the product",
+            product(&all("0")).replace("fence.proxy.async.shared::cta;", ""),
+            "reads shared memory at 0x0, which warp 0 wrote: there is no fence.proxy.async between them",
+        ),
+        (
+            "no fence before a copy to tensor memory",
+            product("@%p2 tcgen05.cp.cta_group::1.128x256b [%r4], %d3;\n")
+                .replace("fence.proxy.async.shared::cta;", ""),
+            "reads shared memory at 0x0, which warp 0 wrote: there is no fence.proxy.async between them",
+        ),
+        (
+            "a copy to shared memory before the product is over",
+            product(&format!(
+                "{}@%p2 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [%d1], 16, [m];\n",
+                multiplies("0")
+            )),
+            "which a matrix product reads that was not waited for",
+        ),
         ("no such M", product(&all("0").replace("0x08040490", "0x10040490")), "has M = 256 and N = 16"),
         (
             "a bit that must be zero",

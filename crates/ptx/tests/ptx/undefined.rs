@@ -399,8 +399,8 @@ fn a_tile_of_shared_memory_that_was_not_written_is_undefined_in_a_product() {
         format!(
             "mov.b32 %r6, 0; setp.lt.u32 %p1, %r2, 32; mad.lo.s32 %r7, %r2, 32, %r5;\n\
              @%p1 st.shared.v4.b32 [%r7], {{%r6, %r6, %r6, %r6}};\n@%p1 st.shared.v4.b32 [%r7+16], {{%r6, %r6, %r6, %r6}};\nbar.sync 0;\n\
-             shr.u32 %r8, %r5, 4; cvt.u64.u32 %d5, %r8; or.b64 %d5, %d5, 0x0000001000080000;\n\
-             wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%f1, %f2, %f3, %f4}}, %d5, %d5, 0, 1, 1, 0, 0;\n\
+             shr.u32 %r8, %r5, 4; cvt.u64.u32 %d5, %r8; or.b64 %d5, %d5, 0x0000001000080000; fence.proxy.async; wgmma.fence.sync.aligned;\n\
+             wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%f1, %f2, %f3, %f4}}, %d5, %d5, 0, 1, 1, 0, 0; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;\n\
              setp.lt.u32 %p2, %r2, {threads};\n@%p2 st.global.f32 [%d3], %f1;"
         )
     };
