@@ -139,7 +139,9 @@ impl Warp {
                 match stored {
                     1 => met.push(2 * chunk + slots[0] / 2),
                     4 => {
-                        met.extend(slots.iter().flat_map(|slot| [0, 1].map(|one| 8 * chunk + 2 * slot + one)))
+                        met.extend(
+                            slots.iter().flat_map(|slot| [0, 1].map(|one| 8 * chunk + 2 * slot + one)),
+                        );
                     }
                     _ => met.extend(slots.map(|slot| 4 * chunk + slot)),
                 }
