@@ -549,6 +549,24 @@ def test_kernels_in_a_child_forked_from_a_thread_that_takes_part(pool):
     assert not _device.acting()
 
 
+@of_threads
+def test_each_thread_has_the_chip_that_it_entered_last(pool):
+    pytest.importorskip("triton")
+    chip = lambda: _device.current().device.chip  # noqa: E731
+    h100, a100 = emulate("h100", kernels="h100"), emulate("a100", kernels="a100")
+    with h100, a100:
+        with h100:
+            assert chip() == "h100"
+        assert chip() == pool.submit(chip).result() == "a100"
+    # one thread has entered it, another leaves later
+    pool.submit(h100.__enter__).result()
+    with a100:
+        assert (chip(), pool.submit(chip).result()) == ("a100", "h100")
+        pool.submit(h100.__exit__, None, None, None).result()
+        assert chip() == "a100"
+    assert not _device.acting()
+
+
 def inside(emulation):
     with emulation:
         yield

@@ -146,7 +146,7 @@ def _traced(compiled: Ran, value: Any, byte: int, options: dict[str, Any]) -> _L
         arguments, buffers, names = memory.buffers(given)
         buffer, offset = arguments[place]
         request = (*request, (buffer, offset + byte))
-        result: dict[str, Any] = kernel.launch(_dimensions("grid", compiled.grid), arguments, buffers, names, trace=request, **common)[2]
+        result: dict[str, Any] = kernel.launch(_dimensions("grid", compiled.grid), arguments, buffers, memory.hosts, names, trace=request, **common)[2]
         return result
 
     nothing: tuple[Any, ...] = [[(0, 0, 0), (0, 0, 0)]], [1 << 31], [], False

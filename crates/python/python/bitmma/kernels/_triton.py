@@ -209,8 +209,7 @@ class Launcher:
             scratch = [int(getattr(known, f"{what}_scratch_size", 0) or 0) * math.prod(sizes) for what in ("global", "profile")]
             memory = [np.zeros(size, np.uint8) if size else None for size in scratch]
             called = [*names, "the scratch memory of the launch", "the memory of the profiler"]
-            given = [*arguments, *memory]
-            launched = launch_ptx(text, sizes, given, shared=shared, names=called, reachable=_pointed_to(arguments), **how)
+            launched = launch_ptx(text, sizes, [*arguments, *memory], shared=shared, names=called, reachable=_pointed_to(arguments), **how)
         if leave is not None:
             leave(metadata)
         self.last = Ran(text, sizes, arguments, names, shared, how["fusion"], how["ptxas_options"], how["ptxas"], compiled, launched)
