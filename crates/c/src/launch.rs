@@ -132,7 +132,7 @@ impl bitmma_argument {
             BITMMA_TENSOR_MAP => {
                 // SAFETY: the caller's
                 let given = unsafe { required(&format!("arguments[{at}].map"), self.map)? };
-                Argument::TensorMap { buffer: given.buffer, map: given.map() }
+                Argument::TensorMap { buffer: given.buffer, map: given.map()? }
             }
             other => {
                 let message = format!("arguments[{at}].kind is {other}; 0 to {BITMMA_TENSOR_MAP} is allowed");

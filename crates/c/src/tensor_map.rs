@@ -40,10 +40,11 @@ pub struct bitmma_tensor_map {
 
 impl bitmma_tensor_map {
     /// The map of the kernel runner.
-    pub(crate) fn map(&self) -> TensorMap {
+    pub(crate) fn map(&self) -> Result<TensorMap, Failure> {
         let &bitmma_tensor_map { offset, strides, dimensions, lengths, steps, kind, rank, .. } = self;
         let &bitmma_tensor_map { swizzle, lower, upper, .. } = self;
-        TensorMap {
+        let boxes = Boxes::try_from(self.boxes).map_err(|message| Failure::new(BITMMA_OPTION, message))?;
+        Ok(TensorMap {
             kind,
             rank,
             swizzle,
@@ -54,10 +55,10 @@ impl bitmma_tensor_map {
             lengths,
             steps,
             interleave: 0,
-            boxes: Boxes::ALL.get(usize::from(self.boxes)).copied().unwrap_or_default(),
+            boxes,
             lower,
             upper,
-        }
+        })
     }
 }
 

@@ -402,6 +402,15 @@ impl Boxes {
     }
 }
 
+impl TryFrom<u8> for Boxes {
+    type Error = String;
+
+    fn try_from(number: u8) -> Result<Boxes, String> {
+        let found = Boxes::ALL.get(usize::from(number)).copied();
+        found.ok_or_else(|| format!("a tensor map has boxes of kind 0 to 3, not {number}"))
+    }
+}
+
 /// A field of a tensor map, of those along dimensions with its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {

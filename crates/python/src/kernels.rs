@@ -65,7 +65,7 @@ enum Given {
 }
 
 /// What boxes are, by its number, and the corners of im2col.
-type Corners = (usize, [i32; 3], [i32; 3]);
+type Corners = (u8, [i32; 3], [i32; 3]);
 
 /// A form of a kernel: its name, its lines, a word for how its result is known, and a remark.
 type Surveyed = (String, Vec<u32>, &'static str, String);
@@ -176,11 +176,11 @@ impl PtxKernel {
         threads: Option<usize>,
         trace: Option<Wanted>,
     ) -> PyResult<(Vec<bool>, u64, Bound<'py, PyDict>)> {
-        let arguments: Vec<Argument> = arguments
+        let arguments: PyResult<Vec<Argument>> = arguments
             .into_iter()
             .map(|argument| match argument {
-                None => Argument::Null,
-                Some(Given::Pointer(buffer, offset)) => Argument::Pointer { buffer, offset },
+                None => Ok(Argument::Null),
+                Some(Given::Pointer(buffer, offset)) => Ok(Argument::Pointer { buffer, offset }),
                 Some(Given::Map(
                     buffer,
                     address,
@@ -191,7 +191,7 @@ impl PtxKernel {
                     steps,
                 )) => {
                     let rank = dimensions.len() as u8;
-                    let boxes = Boxes::ALL.get(boxes).copied().unwrap_or_default();
+                    let boxes = Boxes::try_from(boxes).map_err(PtxError::new_err)?;
                     let map = TensorMap {
                         kind,
                         rank,
@@ -203,12 +203,13 @@ impl PtxKernel {
                         upper,
                         ..TensorMap::default()
                     };
-                    Argument::TensorMap { buffer, map: map.with(&dimensions, &strides, &lengths, &steps) }
+                    Ok(Argument::TensorMap { buffer, map: map.with(&dimensions, &strides, &lengths, &steps) })
                 }
-                Some(Given::Integer(value)) => Argument::Scalar(Scalar::Integer(value)),
-                Some(Given::Float(value)) => Argument::Scalar(Scalar::Float(value)),
+                Some(Given::Integer(value)) => Ok(Argument::Scalar(Scalar::Integer(value))),
+                Some(Given::Float(value)) => Ok(Argument::Scalar(Scalar::Float(value))),
             })
             .collect();
+        let arguments = arguments?;
         let mut held = Vec::with_capacity(buffers.len());
         for (buffer, name) in buffers.iter().zip(names) {
             let given = buffer.readonly();

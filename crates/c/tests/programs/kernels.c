@@ -324,6 +324,8 @@ static void pixels(void) {
     CHECK(IM2COL(4, lower, upper) == BITMMA_OK);
     map.boxes = 2;
     FAILS(LAUNCH(), BITMMA_LAUNCH, "a tensor map of im2col::w has a swizzle of 64 or 128 bytes");
+    map.boxes = 9;
+    FAILS(LAUNCH(), BITMMA_OPTION, "a tensor map has boxes of kind 0 to 3, not 9");
     bitmma_close_kernel(kernel);
 }
 

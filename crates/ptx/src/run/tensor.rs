@@ -18,8 +18,8 @@ const KINDS: [Option<Type>; 11] = [
     Some(Type::BF16),
 ];
 
-/// A tensor and the boxes that are copied: what `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col` are given. On a GPU its 128 bytes are opaque; here they are
-/// these fields.
+/// A tensor and the boxes that are copied: what `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col` are given. On a GPU its 128
+/// bytes are opaque; here they are these fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TensorMap {
     /// A type of elements by its number for `tensormap.replace`: 0 to 5 for u8, u16, u32, s32, u64, s64; 6, 7, 9 and 10 for f16, f32, f64 and bf16.
@@ -139,14 +139,13 @@ impl TensorMap {
         let word = |at: usize| u32::from_le_bytes(*bytes[at..].first_chunk().unwrap_or(&[0; 4]));
         let corner = |at: usize| i32::from(i16::from_le_bytes([bytes[at], bytes[at + 1]]));
         let wide = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().unwrap_or(&[0; 8]));
-        let boxes = Boxes::ALL.get(usize::from(bytes[BOXES]));
         let map = TensorMap {
             kind: bytes[4],
             rank: bytes[5].wrapping_add(1),
             swizzle: bytes[6],
             fills_nan: bytes[7] != 0,
             interleave: bytes[INTERLEAVE],
-            boxes: *boxes.ok_or_else(|| format!("a tensor map has no boxes of kind {}", bytes[BOXES]))?,
+            boxes: bytes[BOXES].try_into()?,
             lower: std::array::from_fn(|at| corner(LOWER + 2 * at)),
             upper: std::array::from_fn(|at| corner(UPPER + 2 * at)),
             address: wide(ADDRESS),
