@@ -8,7 +8,7 @@ use super::super::known::known;
 use super::super::normal::Normal;
 use super::super::origin::{Origin, kind, origin};
 use super::super::uses::Uses;
-use super::alike::{alike, alike_in_turns};
+use super::alike::alike_in_turns;
 use super::sass::{Listing, Sass, Value, value};
 use super::scaled::power;
 use crate::error::Doubt;
@@ -55,13 +55,13 @@ struct Deciding<'d> {
 pub(super) fn decide(
     function: &Function,
     uses: &Uses,
-    live: &[bool],
+    (live, alike): (&[bool], Vec<usize>),
     listing: &Listing<'_>,
     dropped: &dyn Fn(usize) -> bool,
     normal: Option<&Normal>,
 ) -> Decisions {
     let turns = normal.map(alike_in_turns).unwrap_or_default();
-    let deciding = Deciding { function, uses, listing, alike: alike(function, uses), turns };
+    let deciding = Deciding { function, uses, listing, alike, turns };
     let mut decisions = Decisions::default();
     for addition in 0..function.instructions.len() {
         let instruction = &function.instructions[addition];

@@ -80,10 +80,11 @@ pub(super) fn apply(
     }
     let in_turns = if loops(&flow).is_empty() { None } else { normal() };
     let dropped = |at: usize| dropped(normal(), at);
-    let mut decisions = decide::decide(function, &uses, &live, &listing, &dropped, in_turns);
+    let alike = alike::alike(function, &uses);
+    let (scaled, scaling) = scaled::scaled(function, &alike, &listing);
+    let mut decisions = decide::decide(function, &uses, (&live, alike), &listing, &dropped, in_turns);
     decisions.doubts.extend(doubts);
-    let (scaled, doubts) = scaled::scaled(function, &uses, &listing);
-    decisions.doubts.extend(doubts);
+    decisions.doubts.extend(scaling);
     decisions.doubts.sort_by_key(|doubt| doubt.line);
     rewrites.doubts.extend(decisions.doubts);
     let checks = super::scaled::checks(function, &scaled);

@@ -1,8 +1,6 @@
 //! What the code says of products that it scales by a power of two.
 
 use super::super::scaled::{POWERS, Scaled, may_be};
-use super::super::uses::Uses;
-use super::alike::alike;
 use super::sass::{Listing, Sass};
 use crate::error::Doubt;
 use crate::text::Function;
@@ -14,14 +12,16 @@ pub(super) fn power(code: &Sass<'_>) -> Option<u32> {
 }
 
 /// The products that are scaled. The code has one for several that are alike. Doubts about what is no product in the text.
-pub(super) fn scaled(function: &Function, uses: &Uses, listing: &Listing<'_>) -> (Vec<Scaled>, Vec<Doubt>) {
+pub(super) fn scaled(
+    function: &Function,
+    alike: &[usize],
+    listing: &Listing<'_>,
+) -> (Vec<Scaled>, Vec<Doubt>) {
     let (mut found, mut doubts) = (vec![], vec![]);
-    let mut classes = None;
     for (number, instruction) in function.instructions.iter().enumerate() {
         for code in listing.of(number).iter().map(|at| &listing.code[*at]) {
             let Some(power) = power(code) else { continue };
-            let classes = classes.get_or_insert_with(|| alike(function, uses));
-            let same = (0..classes.len()).filter(|other| classes[*other] == classes[number]);
+            let same = (0..alike.len()).filter(|other| alike[*other] == alike[number]);
             let before = found.len();
             found.extend(same.filter(|at| may_be(&function.instructions[*at])).map(|product| Scaled {
                 product,
