@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bitmma_engine::catalogue::Architecture;
 use bitmma_engine::formats::Rounding;
 
-use crate::instruction::compute::Computed;
+use crate::instruction::compute::{Computed, Spread};
 use crate::matrix::{Multiplier, Sizes};
 pub(crate) use crate::operand::*;
 use crate::text::{self, Register};
@@ -158,6 +158,8 @@ pub(crate) struct Wgmma {
     pub(crate) b: Wide,
     /// Of a sparse A: metadata, and which threads have it.
     pub(crate) sparse: Option<(Word, u32)>,
+    /// The line that writes a fragment of A, where no `wgmma.fence` comes after it.
+    pub(crate) unfenced: Option<u32>,
     /// Whether D is added.
     pub(crate) accumulate: Condition,
     pub(crate) negate: [bool; 2],
@@ -688,8 +690,10 @@ pub(crate) enum Op {
     Fence {
         in_block: bool,
     },
-    /// `fence.proxy.async`: bulk copies see what was written before it.
-    FenceForCopies,
+    /// `fence.proxy.async`: bulk copies and products see what was written before it.
+    FenceForAsync,
+    /// `wgmma.fence`
+    FenceForProducts,
     /// `wgmma.commit_group`
     CommitProducts,
     /// `wgmma.wait_group`: until at most that many groups are left.
@@ -856,6 +860,17 @@ impl Op {
                     | Op::Bulk(_)
                     | Op::Tcgen05(_)
             )
+    }
+
+    /// Whether it only copies registers.
+    pub(crate) fn moves(&self) -> bool {
+        match self {
+            Op::Computed(computed) => {
+                computed.computation.spread == Spread::Moves(1) && computed.a.len() == 1
+            }
+            Op::Copy { .. } | Op::Pack { .. } | Op::Unpack { .. } => true,
+            _ => false,
+        }
     }
 
     /// Where it may branch to, where the lanes that it parts meet again, and whether it waits for others.

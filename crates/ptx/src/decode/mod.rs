@@ -2,6 +2,7 @@
 
 pub(crate) mod decoder;
 pub(crate) mod form;
+mod fragments;
 mod nest;
 
 use std::collections::{BTreeMap, HashSet};
@@ -70,6 +71,7 @@ pub(crate) fn kernel(
             atomic.observes = effects.writes.iter().any(|id| read.contains(id));
         }
     }
+    fragments::unfenced(&mut steps, &effects, &function.registers);
     let traced = effects.iter().map(|one| decoder.traced(one)).collect();
     let sources = function.instructions.iter().map(|one| (one.line, one.source)).collect();
     let accumulators = nest::find(&mut steps, &flow);

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::row::{Row, Since, decoded, free};
-use super::warp::nothing;
 use crate::decode::decoder::Decoder;
 use crate::decode::form::{Form, operands};
 use crate::error::Error;
@@ -15,7 +14,7 @@ use crate::text::{Instruction, Operand};
 pub(super) const ROWS: &[Row] = &[
     free("mma", |decoder, form, at| decoder.mma(form, at)),
     free("wgmma", |decoder, form, at| decoder.wgmma(form, at)).since(Since::HopperAlone),
-    decoded("wgmma", &[], "=fence sync aligned?", nothing).since(Since::HopperAlone),
+    decoded("wgmma", &[], "=fence sync aligned?", |_, at| operands(at).map(|[]| Op::FenceForProducts)).since(Since::HopperAlone),
     decoded("wgmma", &[], "=commit_group sync aligned?", |_, at| operands(at).map(|[]| Op::CommitProducts)).since(Since::HopperAlone),
     decoded("wgmma", &[], "=wait_group sync aligned?", |_, at| match operands(at)? {
         [Operand::Integer(left)] => Ok(Op::WaitProducts((*left).min(1 << 20) as u32)),
@@ -184,7 +183,19 @@ impl Decoder<'_> {
         };
         let negate = [scales.first() == Some(&-1), scales.get(1) == Some(&-1)];
         let line = at.line;
-        let wgmma = Wgmma { line, multiplier, d, number: 0, a, b, sparse, accumulate, negate, transposed };
+        let wgmma = Wgmma {
+            line,
+            multiplier,
+            d,
+            number: 0,
+            a,
+            b,
+            sparse,
+            unfenced: None,
+            accumulate,
+            negate,
+            transposed,
+        };
         Ok(Op::Wgmma(Box::new(wgmma)))
     }
 }

@@ -71,17 +71,17 @@ pub(super) const ROWS: &[Row] = &[
     }).results(0),
     decoded("membar", &[], "cta|gl|sys", fence).results(0),
     decoded("membar", &[], "=proxy alias", nothing).results(0),
-    decoded("membar", &[], "=proxy async", fence_for_copies).results(0).since(Since::Hopper),
+    decoded("membar", &[], "=proxy async", fence_for_async).results(0).since(Since::Hopper),
     decoded("fence", &[], "sc|acq_rel|acquire|release? cta|gpu|sys", fence).results(0),
     decoded("fence", &[], "sc|acq_rel|acquire|release? cluster", fence).results(0).since(Since::Hopper),
     // other fences of proxies, and of what a barrier object's start writes, order no accesses of threads
     decoded("fence", &[], "acquire&sync_restrict::shared::cluster|release&sync_restrict::shared::cta cluster", nothing).results(0).since(Since::Hopper),
     decoded("fence", &[], "mbarrier_init release cluster", nothing).results(0).since(Since::Hopper),
-    decoded("fence", &[], "=proxy async&global|async&shared::cta|async&shared::cluster|async", fence_for_copies).results(0).since(Since::Hopper),
+    decoded("fence", &[], "=proxy async&global|async&shared::cta|async&shared::cluster|async", fence_for_async).results(0).since(Since::Hopper),
     decoded("fence", &[], "=proxy alias", nothing).results(0),
     decoded("fence", &[], "=proxy tensormap::generic release cta|cluster|gpu|sys", nothing).results(0).since(Since::Hopper),
     decoded("fence", &[], "=proxy tensormap::generic acquire cta|cluster|gpu|sys", touched_line).results(0).since(Since::Hopper),
-    decoded("fence", &[], "=proxy async::generic acquire&sync_restrict::shared::cluster|release&sync_restrict::shared::cta cluster", fence_for_copies).results(0).since(Since::Hopper),
+    decoded("fence", &[], "=proxy async::generic acquire&sync_restrict::shared::cluster|release&sync_restrict::shared::cta cluster", fence_for_async).results(0).since(Since::Hopper),
     decoded("bar", &[], "=warp =sync", |decoder, at| {
         let [mask] = operands(at)?;
         Ok(Op::SyncWarp { mask: decoder.word(mask, at)? })
@@ -133,7 +133,7 @@ fn exit(_: &mut Decoder<'_>, form: &mut Form<'_>, _: &Instruction) -> Result<Op,
 }
 
 /// It changes no result.
-pub(super) fn nothing(_: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
+fn nothing(_: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
     operands(at).map(|[]| Op::Nothing)
 }
 
@@ -141,8 +141,8 @@ fn fence(_: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
     operands(at).map(|[]| Op::Fence { in_block: at.has("cta") })
 }
 
-fn fence_for_copies(_: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
-    operands(at).map(|[]| Op::FenceForCopies)
+fn fence_for_async(_: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
+    operands(at).map(|[]| Op::FenceForAsync)
 }
 
 fn cluster_barrier(_: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {

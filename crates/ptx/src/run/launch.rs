@@ -11,7 +11,6 @@ use super::fault::Where;
 use super::flags::Flags;
 use super::flight::Flights;
 use super::global::{Global, Region};
-use super::in_flight::unfenced_fragments;
 pub use super::running::Limits;
 use super::running::{Order, Running, Sought, Witness};
 use super::trace::{Product, Record, Recorder, Trace};
@@ -454,7 +453,6 @@ impl Launch<'_> {
                 offset: witness.offset,
                 found: Mutex::new(None),
             }),
-            unfenced: unfenced_fragments(kernel),
             may_spin: kernel.steps.iter().any(|step| step.op.spins()),
             order: how.order,
             raced: Mutex::new(vec![]),

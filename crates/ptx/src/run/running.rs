@@ -1,6 +1,5 @@
 //! What all blocks of a launch share while they run.
 
-use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -63,8 +62,6 @@ pub(crate) struct Running<'l> {
     /// The earlier access of a race, where that is looked for.
     pub(super) sought: Option<Sought>,
     pub(super) printed: Mutex<Printed>,
-    /// Products whose fragment of A is written without a fence, by step, and the line that writes it.
-    pub(super) unfenced: BTreeMap<usize, u32>,
     /// Where undefined data is followed.
     pub(super) undefined: Option<Following<'l>>,
 }

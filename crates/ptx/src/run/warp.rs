@@ -504,9 +504,8 @@ impl Warp {
     fn execute(&mut self, op: &Op, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
         let registers = &mut self.registers;
         match op {
-            // `wgmma.fence` is one of them
-            Op::Nothing => self.in_flight.fence(),
-            Op::Clock { .. }
+            Op::Nothing
+            | Op::Clock { .. }
             | Op::Branch { .. }
             | Op::BranchTable { .. }
             | Op::Exit
@@ -733,7 +732,8 @@ impl Warp {
             Op::Print { d, text, values } => return self.print(*d, *text, *values, mask, block),
             Op::Fail { texts, line } => return Err(self.failed(*texts, *line, mask, block)),
             Op::Fence { in_block } => return self.fence(*in_block, mask, block),
-            Op::FenceForCopies => block.clocks.fence_for_async(self.number),
+            Op::FenceForAsync => block.clocks.fence_for_async(self.number),
+            Op::FenceForProducts => self.in_flight.fence(),
             Op::CommitProducts => block.clocks.commit_products(self.number),
             Op::WaitProducts(left) => {
                 block.clocks.wait_products(self.number, *left);
@@ -746,7 +746,7 @@ impl Warp {
 
     /// An error if a fence is missing before a `wgmma`, which is of the group that is open.
     fn starts_product(&mut self, wgmma: &Wgmma, block: &Block<'_>) -> Result<(), Fault> {
-        if let Some(line) = block.launch.unfenced.get(&self.groups.at) {
+        if let Some(line) = wgmma.unfenced {
             let what = format!(
                 "multiplies a fragment of A that line {line} writes: wgmma.fence is missing between them"
             );

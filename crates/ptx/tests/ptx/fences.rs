@@ -148,6 +148,7 @@ fn a_missing_fence_or_wait_is_an_error() {
             unfenced,
         ),
         ("no wgmma.fence", vec![FILL, PROXY, BARRIER, MULTIPLY], 12, register),
+        ("a hint is no fence", vec![FILL, PROXY, BARRIER, "nanosleep.u32 1;\n", MULTIPLY], 13, register),
         (
             "sums are changed after the fence",
             vec![
