@@ -18,6 +18,7 @@ mod record;
 mod replay;
 mod values;
 
+use std::path::Path;
 use std::process::Command;
 
 const F16: &str = "mma.m16n8k16.f32.f16.f16.f32";
@@ -56,11 +57,25 @@ impl Ended {
 }
 
 fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("bitmma"));
+    let mut command = without_ptxas(assert_cmd::cargo::cargo_bin!("bitmma"));
     command.args(arguments);
-    // what a user's ptxas makes of a kernel is not what the tests keep
+    command
+}
+
+/// A line of a shell, in which the command is found.
+fn shell(line: &str, folder: &Path) -> Command {
+    let mut shell = without_ptxas(Path::new("sh"));
+    shell.args(["-c", line]).current_dir(folder);
+    shell
+}
+
+/// What a user's ptxas makes of a kernel is not what the tests keep.
+fn without_ptxas(program: &Path) -> Command {
+    let own = Path::new(assert_cmd::cargo::cargo_bin!("bitmma")).parent().unwrap();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).filter(|folder| !folder.join("ptxas").exists());
+    let folders = std::iter::once(own.to_owned()).chain(folders);
+    let mut command = Command::new(program);
     command.env("PATH", std::env::join_paths(folders).unwrap());
     for name in ["CUDA_HOME", "CUDA_PATH", "BITMMA_CUDA_TOOLS"] {
         command.env_remove(name);

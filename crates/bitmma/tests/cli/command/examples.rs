@@ -4,10 +4,9 @@
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::process::Command;
 
-use super::end;
 use super::layout::{commands, fits, help, is_kept};
+use super::{end, shell};
 use crate::run::files::{bytes, matrix, safetensors};
 
 /// Beginnings of examples that are not run, and why.
@@ -128,10 +127,8 @@ pub(super) fn prepare(folder: &Path, command: &str) {
 
 /// What a line of a shell prints in a folder, in a terminal of that many columns; it must not be refused.
 fn printed(line: &str, folder: &Path, columns: Option<usize>) -> String {
-    let program = Path::new(assert_cmd::cargo::cargo_bin!("bitmma")).parent().unwrap().to_owned();
-    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
-    let mut shell = Command::new("sh");
-    shell.arg("-c").arg(line).env("PATH", path).current_dir(folder).env_remove("BITMMA_COLUMNS");
+    let mut shell = shell(line, folder);
+    shell.env_remove("BITMMA_COLUMNS");
     if let Some(columns) = columns {
         shell.env("BITMMA_COLUMNS", columns.to_string());
     }

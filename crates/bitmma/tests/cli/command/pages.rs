@@ -8,10 +8,9 @@
 //! - `<!-- file: NAME -->`: the block is written there, for the commands after it
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
 use super::examples::prepare;
+use super::shell;
 use crate::docs;
 
 /// A code block of a page.
@@ -99,8 +98,6 @@ fn agree(printed: &[&str], shown: &[&str]) -> Result<(), String> {
 
 /// Runs the commands of a page in a folder of its own, and says what went wrong and how many ran.
 fn run(page: &str, text: &str) -> (Vec<String>, usize) {
-    let program = Path::new(assert_cmd::cargo::cargo_bin!("bitmma")).parent().unwrap().to_owned();
-    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
     let folder = tempfile::tempdir().unwrap();
     let operands: &[&str] = match page {
         "docs/calls.md" => &["call", "gemm"],
@@ -122,9 +119,7 @@ fn run(page: &str, text: &str) -> (Vec<String>, usize) {
         let mut printed = String::new();
         for line in commands(block) {
             count += 1;
-            let mut shell = Command::new("sh");
-            shell.arg("-c").arg(&line).env("PATH", &path).current_dir(folder.path());
-            let ended = shell.output().unwrap();
+            let ended = shell(&line, folder.path()).output().unwrap();
             printed += &String::from_utf8(ended.stdout).unwrap();
             printed += &String::from_utf8(ended.stderr).unwrap();
             if shown.is_none() && !ended.status.success() {
