@@ -118,9 +118,11 @@ def _entry(signature: Any, values: Any, meta: Iterator[Any], names: Any) -> Iter
             yield name, _scalar(kind, value)
 
 
-def _pointed_to(arguments: list[Any]) -> list[Any]:
+def _pointed_to(compiled: Any, arguments: list[Any]) -> list[Any]:
     """Tensors to which pointers lead that a kernel finds in its arguments: arrays of integers of 64 bits may hold some."""
     torch = sys.modules.get("torch")
+    if not any(how in compiled.asm.get("ttgir", how) for how in ("int_to_ptr", "inline_asm")):
+        return []  # only these make a pointer of an integer
     tables = [value.detach() if hasattr(value, "detach") else value for value in arguments if str(getattr(value, "dtype", "")).endswith("int64")]
     values = [np.asarray(table).ravel().astype(np.int64, copy=False) for table in tables]
     pointers = np.unique(np.concatenate([np.empty(0, np.int64), *(one[(one >= 1 << 20) & (one < 1 << 47)] for one in values)]))
@@ -209,7 +211,7 @@ class Launcher:
             scratch = [int(getattr(known, f"{what}_scratch_size", 0) or 0) * math.prod(sizes) for what in ("global", "profile")]
             memory = [np.zeros(size, np.uint8) if size else None for size in scratch]
             called = [*names, "the scratch memory of the launch", "the memory of the profiler"]
-            launched = launch_ptx(text, sizes, [*arguments, *memory], shared=shared, names=called, reachable=_pointed_to(arguments), **how)
+            launched = launch_ptx(text, sizes, [*arguments, *memory], shared=shared, names=called, reachable=_pointed_to(compiled, arguments), **how)
         if leave is not None:
             leave(metadata)
         self.last = Ran(text, sizes, arguments, names, shared, how["fusion"], how["ptxas_options"], how["ptxas"], compiled, launched)
