@@ -153,8 +153,8 @@ impl PtxKernel {
         ))
     }
 
-    /// Runs it on buffers of bytes, which are written in place: for each of them, whether it was; instructions that
-    /// ran; what was traced. `trace` has threads (block and thread), lines, registers, whether
+    /// Runs it on buffers of bytes, which stay as they are: for each of them what it holds after the launch, or None where nothing
+    /// was written; instructions that ran; what was traced. `trace` has threads (block and thread), lines, registers, whether
     /// products are wanted, and a byte whose last writer is.
     #[pyo3(signature = (
         grid, arguments, buffers, hosts, names, *, block = None, cluster = None, allow_doubtful = false, shared = None,
@@ -175,7 +175,7 @@ impl PtxKernel {
         loop_limit: Option<u64>,
         threads: Option<usize>,
         trace: Option<Wanted>,
-    ) -> PyResult<(Vec<bool>, u64, Bound<'py, PyDict>)> {
+    ) -> PyResult<(Vec<Option<Bound<'py, PyArray1<u8>>>>, u64, Bound<'py, PyDict>)> {
         let arguments: PyResult<Vec<Argument>> = arguments
             .into_iter()
             .map(|argument| match argument {
@@ -249,12 +249,8 @@ impl PtxKernel {
             return Err(raised);
         }
         let report = result.map_err(raised)?;
-        for (buffer, held) in buffers.iter().zip(&held) {
-            if held.written {
-                buffer.readwrite().as_slice_mut()?.copy_from_slice(&held.bytes);
-            }
-        }
-        let written = held.iter().map(|held| held.written).collect();
+        let array = |held: Buffer| held.written.then(|| PyArray1::from_vec(py, held.bytes));
+        let written = held.into_iter().map(array).collect();
         Ok((written, report.instructions, traced(py, report)?))
     }
 }

@@ -132,7 +132,7 @@ def launch_ptx(
         size = about["block"] or _dimensions("block", 1 if block is None else block)
         request = (*trace.request(size), None)
     with _located(text):
-        written, instructions, traced = kernel.launch(
+        after, instructions, traced = kernel.launch(
             sizes,
             arguments,
             buffers,
@@ -146,7 +146,7 @@ def launch_ptx(
             threads=threads,
             trace=request,
         )
-    memory.write_back(buffers, written)
+    memory.write_back(buffers, after)
     # as a GPU's driver does
     print(traced["printed"], end="")
     return Launched(

@@ -135,10 +135,11 @@ class Memory:
     def buffers(self, given: list[Any]) -> tuple[list[Any], list[Any], list[str]]:
         """Arguments, each array as the number of its buffer and an offset; the buffers, copied; what messages call them."""
         places: dict[int, tuple[int, int]] = {}
-        for span in sorted(self.spans, key=lambda span: span.address):
+        # empty ones overlap nothing, wherever they are
+        for span in sorted(self.spans, key=lambda span: (len(span.bytes) > 0, span.address)):
             group = self.groups[-1] if self.groups else []
             end = max((other.address + len(other.bytes) for other in group), default=-1)
-            if not group or span.address >= end or not len(span.bytes):
+            if not group or span.address >= end or not len(span.bytes) or not len(group[0].bytes):
                 group = []
                 self.groups.append(group)
             group.append(span)
@@ -159,17 +160,18 @@ class Memory:
 
         return [placed(value) for value in given], copies, self.names
 
-    def write_back(self, copies: list[Any], written: list[bool]) -> None:
-        """What a launch wrote, to where it belongs."""
-        for group, copy, touched in zip(self.groups, copies, written, strict=True):
-            if not touched:
+    def write_back(self, before: list[Any], after: list[Any]) -> None:
+        """What a launch changed, to where it belongs, and nothing around it, where other threads may have written meanwhile."""
+        for group, old, new in zip(self.groups, before, after, strict=True):
+            if new is None:
                 continue
             start = group[0].address
             for span in group:
-                part = copy[span.address - start : span.address - start + len(span.bytes)]
+                place = slice(span.address - start, span.address - start + len(span.bytes))
+                changed = old[place] != new[place]
                 if not span.writeable:
                     # what lies around it may be another argument's
-                    if (part[span.own] != span.bytes[span.own]).any():
+                    if changed[span.own].any():
                         raise PtxError(f"{self._called(span.argument)} is read-only, and the kernel writes to it")
                     continue
-                span.bytes[...] = part
+                np.copyto(span.bytes, new[place], where=changed)
