@@ -357,6 +357,16 @@ def test_a_backward_pass_after_the_emulation_is_an_error(name, kind):
     assert torch.equal(x.grad, again)
 
 
+def test_a_vjp_after_the_emulation_is_an_error():
+    """Of a module with parameters, too, where torch.func makes a node for each level."""
+    module, x = nn.Linear(16, 16).half(), half(16, 16)
+    with emulate("h100"):
+        found, vjp = torch.func.vjp(module, x)
+    for context in (nullcontext(), emulate("mi250x")):
+        with context, pytest.raises(bitmma.Error, match="the backward pass of what the emulation of h100 computed runs after it has ended"):
+            vjp(found)
+
+
 def test_a_backward_pass_after_it_without_products():
     """What no product is in is as it was; what was left as it was, too."""
     x = half(16, 16).requires_grad_()

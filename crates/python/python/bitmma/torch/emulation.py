@@ -76,6 +76,8 @@ class _Here(threading.local):
         """Products that were emulated, or counted as left."""
         self.emulated = False
         """Whether a product was emulated of whose operation autograd has not told yet."""
+        self.node = ""
+        """The name of autograd's last node, if that is of an emulated product."""
 
     def computed(self) -> None:
         """A product was emulated."""
@@ -85,7 +87,7 @@ class _Here(threading.local):
     def left(self) -> None:
         """A product was left as it was: so is its backward pass."""
         self.products += 1
-        self.emulated = False
+        self.emulated, self.node = False, ""
 
     @contextmanager
     def attends(self) -> Iterator[None]:

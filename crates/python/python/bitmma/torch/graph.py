@@ -39,11 +39,14 @@ def watched(emulation: emulate) -> Iterator[None]:
 
 
 def made(emulation: emulate, node: Any) -> None:
-    """A node was made."""
-    here = emulation._here
-    if here.emulated and (isinstance(node, torch.autograd.function.BackwardCFunction) or _has_products(node.name())):
-        here.emulated = False
+    """A node was made. Under ``torch.func`` each level makes one for the same product, one after the other."""
+    here, name = emulation._here, node.name()
+    of_product = here.emulated and (isinstance(node, torch.autograd.function.BackwardCFunction) or _has_products(name))
+    if of_product or name == here.node:
+        here.emulated, here.node = False, name
         node.register_prehook(lambda gradients: _check(emulation))
+    else:
+        here.node = ""
 
 
 def results(emulation: emulate, value: Any) -> None:
