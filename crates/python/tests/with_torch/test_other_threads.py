@@ -320,6 +320,22 @@ def test_nested_emulations_are_nested_in_other_threads_too(pool):
     assert names == [["hopper"] * 4, ["cdna2"] * 2]
 
 
+def test_pytorch_in_another_thread_while_emulations_begin_and_end(pool):
+    """PyTorch changes the table of an operation without regard to threads that read it."""
+    stop, x = threading.Event(), torch.randn(4, 4)
+
+    def beside():
+        while not stop.is_set():
+            torch.softmax(x.exp() + x.sum(), -1)
+
+    thread = pool.submit(beside)
+    for _ in range(300):
+        with emulate("h100", other_threads="plain"):
+            pass
+    stop.set()
+    thread.result()
+
+
 def test_an_error_in_another_thread_leaves_no_mode_behind(pool):
     class Fails(torch.nn.Module):
         def __init__(self, error):

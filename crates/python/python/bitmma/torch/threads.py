@@ -199,7 +199,7 @@ def _kernel(operator: Any) -> Callable[..., Any]:
                 numbers = True
         if numbers and not takes_numbers:
             numbers, args = False, _with_tensors(args, places)
-        if not is_apart() and not operations.is_traced(args):
+        if _owners and not is_apart() and not operations.is_traced(args):
             inside = _inside()
             emulations = _others() if inside is None else ()
             if emulations:
@@ -289,6 +289,8 @@ class _Kernels:
         self._under.append((space, rest, key))
 
     def off(self) -> None:
+        if threading.active_count() > 1:
+            return
         for space in self._libraries:
             cover: Any = Library(space, "IMPL")
             for of, rest, key in self._under:
