@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 from .._bitmma import Ptx as _Ptx
 from .._lazy import numpy as np
 from . import _sass
+from ._descriptor import TensorMap
 from ._launch import _dimensions
 from ._memory import Memory
 from ._trace import Trace, Watch
-from ._triton import OnChip, Ran, _bytes, _is_array, on
+from ._triton import OnChip, Ran, _bytes, arrays, on
 
 
 class Output(NamedTuple):
@@ -75,7 +76,7 @@ class Comparing:
 
     def run(self, grid: Any, *args: Any, **kwargs: Any) -> Comparison:
         """Runs the kernel as both chips on the same inputs; the arrays keep their contents."""
-        given = [value for value in (*args, *kwargs.values()) if _is_array(value)]
+        given = arrays((*args, *kwargs.values()))
         before = [_bytes(value).copy() for value in given]
 
         def restore() -> None:
@@ -102,15 +103,14 @@ class Comparing:
     @staticmethod
     def _outputs(given: list[Any], sides: list[_Side]) -> tuple[list[Output], tuple[Any, int] | None]:
         outputs, first = [], None
-        names = {id(value): name for name, value in zip(sides[0].compiled.names, sides[0].compiled.arguments, strict=False)}
-        bound = sides[0].compiled
+        ran = sides[0].compiled
+        names = {id(_array(value)): name for name, value in zip(ran.names, ran.arguments, strict=True)}
         for value, *results in zip(given, *(side.results for side in sides), strict=True):
             size = value.dtype.itemsize
             differ = (results[0] != results[1]).reshape(-1, size).any(1)
             if differ.any():
                 index = int(differ.argmax())
-                name = names.get(id(value), f"argument {[id(one) for one in bound.arguments].index(id(value))}")
-                outputs.append(Output(name, int(differ.sum()), len(differ), index))
+                outputs.append(Output(names.get(id(value), "an array that pointers lead to"), int(differ.sum()), len(differ), index))
                 byte = index * size + int((results[0] != results[1])[index * size : (index + 1) * size].argmax())
                 first = first or (value, byte)
         return outputs, first
@@ -122,6 +122,10 @@ class Comparing:
         for own, other, chip in ((0, 1, self.chips[0]), (1, 0, self.chips[1])):
             found.append(_first(chip, traces[own], traces[other]))
         return found
+
+
+def _array(argument: Any) -> Any:
+    return argument.array if isinstance(argument, TensorMap) else argument
 
 
 class _Lines(NamedTuple):
@@ -141,10 +145,11 @@ def _traced(compiled: Ran, value: Any, byte: int, options: dict[str, Any]) -> _L
 
     def launch(request: Any) -> dict[str, Any]:
         memory = Memory()
-        given = [memory.argument(index, one) for index, one in enumerate([*compiled.arguments, None, None])]
-        place = next(index for index, one in enumerate(compiled.arguments) if one is value)
-        arguments, buffers, names = memory.buffers(given)
-        buffer, offset = arguments[place]
+        reached = [*compiled.arguments, *compiled.reachable]
+        given = [memory.argument(index, one) for index, one in enumerate(reached)]
+        place = next(index for index, one in enumerate(reached) if _array(one) is value)
+        placed, buffers, names = memory.buffers(given)
+        (buffer, offset), arguments = placed[place][:2], placed[: len(compiled.arguments)]
         request = (*request, (buffer, offset + byte))
         result: dict[str, Any] = kernel.launch(_dimensions("grid", compiled.grid), arguments, buffers, memory.hosts, names, trace=request, **common)[2]
         return result

@@ -8,7 +8,8 @@ import gc
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -29,6 +30,9 @@ DTYPES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64",
     "float8_e4m3fn", "float8_e5m2",
 )  # fmt: skip
+
+#: What is done with the configurations of a tuned kernel.
+AUTOTUNE = ("first", "all")
 
 #: Are told of every launch: the kernel and the chip.
 LISTENERS: list[Callable[[Any, str], None]] = []
@@ -57,6 +61,25 @@ class _Array:
 def _is_array(value: Any) -> bool:
     """Whether a kernel gets a pointer: of a tensor even where it is one number."""
     return hasattr(value, "data_ptr") or (hasattr(value, "dtype") and getattr(value, "shape", ()) != ())
+
+
+def arrays(values: Iterable[Any]) -> list[Any]:
+    """The arrays and tensors that a launch with these arguments may write: in tuples, of descriptors, and those to which pointers lead."""
+    found: dict[int, Any] = {}
+
+    def look(value: Any) -> None:
+        if isinstance(value, (tuple, list)):
+            for one in value:
+                look(one)
+        elif _is_array(value):
+            found.setdefault(id(_plain(value)), _plain(value))
+        elif hasattr(value, "block_shape") and hasattr(value, "base"):
+            look(value.base)
+
+    look(list(values))
+    for value in _pointed_to(list(found.values())):
+        found.setdefault(id(value), value)
+    return list(found.values())
 
 
 def _argument(name: str, value: Any) -> Any:
@@ -118,25 +141,33 @@ def _entry(signature: Any, values: Any, meta: Iterator[Any], names: Any) -> Iter
             yield name, _scalar(kind, value)
 
 
-def _pointed_to(compiled: Any, arguments: list[Any]) -> list[Any]:
+def _makes_pointers(compiled: Any) -> bool:
+    """Whether a kernel may make a pointer of an integer."""
+    return any(how in compiled.asm.get("ttgir", how) for how in ("int_to_ptr", "inline_asm"))
+
+
+def _pointed_to(arguments: list[Any]) -> list[Any]:
     """Tensors to which pointers lead that a kernel finds in its arguments: arrays of integers of 64 bits may hold some."""
     torch = sys.modules.get("torch")
-    if not any(how in compiled.asm.get("ttgir", how) for how in ("int_to_ptr", "inline_asm")):
-        return []  # only these make a pointer of an integer
     tables = [value.detach() if hasattr(value, "detach") else value for value in arguments if str(getattr(value, "dtype", "")).endswith("int64")]
     values = [np.asarray(table).ravel().astype(np.int64, copy=False) for table in tables]
     pointers = np.unique(np.concatenate([np.empty(0, np.int64), *(one[(one >= 1 << 20) & (one < 1 << 47)] for one in values)]))
     if torch is None or not pointers.size:
         return []
-    alive = [one for one in gc.get_objects() if type(one) in (torch.Tensor, torch.nn.Parameter)]
-    here = [one for one in alive if one.device.type == "cpu" and one.layout == torch.strided and one.numel()]
-    spans = [(one.untyped_storage().data_ptr(), one.untyped_storage().nbytes()) for one in here]
-    return [one for one, (start, size) in zip(here, spans, strict=True) if ((pointers >= start) & (pointers < start + size)).any()]
+    found = []
+    for one in [one for one in gc.get_objects() if type(one) in (torch.Tensor, torch.nn.Parameter)]:
+        if one.device.type == "cpu" and one.layout == torch.strided and one.numel():
+            with contextlib.suppress(RuntimeError, NotImplementedError):  # tensors that stand for others have no storage
+                start, size = one.untyped_storage().data_ptr(), one.untyped_storage().nbytes()
+                if ((pointers >= start) & (pointers < start + size)).any():
+                    found.append(one)
+    return found
 
 
 def _bytes(value: Any) -> Any:
-    """The bytes of an array or tensor, to read and to write."""
-    return Memory().argument(0, value).bytes
+    """The bytes from the first element of an array or tensor to the last, to read and to write."""
+    span = Memory().argument(0, value)
+    return span.bytes[span.own]
 
 
 def _configurations(kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
@@ -146,7 +177,9 @@ def _configurations(kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             if len(kernel.configs) < 2:
                 return list(kernel.configs)
             kernel.nargs = dict(zip(kernel.arg_names, args, strict=False))
-            return list(kernel.prune_configs(kwargs))
+            found = list(kernel.prune_configs(kwargs))
+            kernel.nargs = None
+            return found
         kernel = None if hasattr(kernel, "params") else getattr(kernel, "fn", None)
     return []
 
@@ -169,6 +202,8 @@ class Ran(NamedTuple):
     #: The arguments of the entry, in order, and the names of their parameters.
     arguments: list[Any]
     names: list[str]
+    #: Tensors to which pointers lead.
+    reachable: list[Any]
     shared: int
     #: As ``launch_ptx`` has them.
     fusion: str | None
@@ -182,15 +217,24 @@ class Ran(NamedTuple):
 class Launcher:
     """Runs what Triton compiled for a chip where Triton would launch it."""
 
-    def __init__(self, chip: str, multiprocessors: int | None = None, **options: Any) -> None:
-        self.capability = capability(chip)
+    def __init__(self, chip: str, autotune: str = "first", multiprocessors: int | None = None, **options: Any) -> None:
+        if autotune not in AUTOTUNE:
+            raise OptionError(f"unknown autotune {autotune!r}; one of {', '.join(AUTOTUNE)}")
+        self.capability, self.autotune = capability(chip), autotune
         self.device, self.options = Device(chip, self.capability, multiprocessors), options
-        self.last: Ran | None = None
+        self._of_thread = threading.local()
+
+    @property
+    def last(self) -> Ran | None:
+        """The last launch of this thread."""
+        return getattr(self._of_thread, "last", None)
 
     def launch(self, compiled: Any, x: int, y: int, z: int, *about: Any) -> None:
         """As Triton's launcher is called: with a stream, a function, metadata, two hooks and the arguments."""
         _, _, _, metadata, enter, leave, *values = about
         known, source = compiled.metadata, compiled.src
+        if known.target.arch != self.capability:
+            raise PtxError(f"the kernel was compiled for sm_{known.target.arch}, and {self.device.chip} is sm_{self.capability}: compile it inside of the block")
         function = getattr(source, "fn", None)
         for listener in LISTENERS:
             listener(function or compiled, self.device.chip)
@@ -204,26 +248,31 @@ class Launcher:
         text, shared, sizes = compiled.asm["ptx"], int(known.shared), (x * getattr(known, "num_ctas", 1), y, z)
         if enter is not None:
             enter(metadata)
+        reachable = _pointed_to(arguments) if _makes_pointers(compiled) else []
         if 0 in sizes:
             launched = Launched(0, [], [], [])  # no block: Triton launches nothing
         else:
             # what each block has for the tensor maps that it makes, and for what is measured
-            scratch = [int(getattr(known, f"{what}_scratch_size", 0) or 0) * math.prod(sizes) for what in ("global", "profile")]
-            memory = [np.zeros(size, np.uint8) if size else None for size in scratch]
-            called = [*names, "the scratch memory of the launch", "the memory of the profiler"]
-            launched = launch_ptx(text, sizes, [*arguments, *memory], shared=shared, names=called, reachable=_pointed_to(compiled, arguments), **how)
+            for what, name in (("global", "the scratch memory of the launch"), ("profile", "the memory of the profiler")):
+                size = int(getattr(known, f"{what}_scratch_size", 0) or 0) * math.prod(sizes)
+                arguments.append(np.zeros(size, np.uint8) if size else None)
+                names.append(name)
+            launched = launch_ptx(text, sizes, arguments, shared=shared, names=names, reachable=reachable, **how)
         if leave is not None:
             leave(metadata)
-        self.last = Ran(text, sizes, arguments, names, shared, how["fusion"], how["ptxas_options"], how["ptxas"], compiled, launched)
+        last = Ran(text, sizes, arguments, names, reachable, shared, how["fusion"], how["ptxas_options"], how["ptxas"], compiled, launched)
+        self._of_thread.last = last
 
-    def active(self, autotune: str = "first", cuda: bool = False) -> contextlib.AbstractContextManager[None]:
-        """In this block Triton describes the chip and launches here."""
+    def active(self, cuda: bool = False, shared: Callable[[], bool] = lambda: False) -> contextlib.AbstractContextManager[None]:
+        """In this block Triton describes the chip and launches here; ``shared`` says whether the thread that asks takes part."""
 
         def tune(kernel: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
-            tuned(self, kernel, autotune, grid, args, kwargs)
+            if warmup:
+                return _warmed(kernel, grid, args, kwargs)
+            tuned(self, kernel, grid, args, kwargs)
             return self.last and self.last.compiled
 
-        return present(Present(self.device, self.launch, tune, cuda))
+        return present(Present(self.device, self.launch, tune, cuda, shared))
 
 
 def _sizes(grid: Any) -> Any:
@@ -237,8 +286,6 @@ class OnChip:
     """A Triton kernel on a chip: ``on(kernel, "h100")[grid](x, y, n, BLOCK=1024)``."""
 
     def __init__(self, kernel: Any, chip: str, autotune: str = "first", **options: Any) -> None:
-        if autotune not in ("first", "all"):
-            raise OptionError(f"unknown autotune {autotune!r}; one of first, all")
         inner = kernel
         while not hasattr(inner, "params"):
             if type(inner).__name__ == "InterpretedFunction":
@@ -246,7 +293,7 @@ class OnChip:
             if not hasattr(inner, "fn"):
                 raise PtxError(f"a kernel of @triton.jit was expected, not a {type(inner).__name__}")
             inner = inner.fn
-        self.kernel, self.autotune, self.launcher = kernel, autotune, Launcher(chip, **options)
+        self.kernel, self.launcher = kernel, Launcher(chip, autotune, **options)
 
     @property
     def last(self) -> Ran | None:
@@ -258,16 +305,16 @@ class OnChip:
 
     def run(self, grid: Any, *args: Any, **kwargs: Any) -> Launched:
         """Compiles the kernel for these arguments and runs it; arrays are written in place."""
-        with self.launcher.active(self.autotune):
-            return tuned(self.launcher, self.kernel, self.autotune, grid, args, kwargs)
+        with self.launcher.active():
+            return tuned(self.launcher, self.kernel, grid, args, kwargs)
 
 
-def tuned(launcher: Launcher, kernel: Any, autotune: str, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Launched:
+def tuned(launcher: Launcher, kernel: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Launched:
     """Runs the first configuration of a kernel, or all of them on the same inputs; then the arrays hold the results of the first."""
     configurations = _configurations(kernel, args, kwargs)
-    if autotune == "first" or len(configurations) < 2:
+    if launcher.autotune == "first" or len(configurations) < 2:
         return _run(launcher, kernel, configurations[0] if configurations else None, grid, args, kwargs)
-    given = [value for value in (*args, *kwargs.values()) if _is_array(value)]
+    given = arrays((*args, *kwargs.values()))
     before = [_bytes(value).copy() for value in given]
     compared: list[tuple[Any, bool]] = []
     for configuration in configurations:
@@ -288,6 +335,23 @@ def _run(
     launcher: Launcher, kernel: Any, configuration: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Launched:
     """Compiles and runs one configuration, as Triton does."""
+    kernel, values = _configured(kernel, configuration, args, kwargs)
+    _check(kernel, args, values)
+    named = {name: _argument(name, value) for name, value in values.items()}
+    kernel.run(*map(_argument, kernel.arg_names, args), grid=_sizes(grid), warmup=False, **named)
+    assert launcher.last is not None
+    return launcher.last.launched
+
+
+def _warmed(kernel: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The first configuration, compiled and not run."""
+    configurations = _configurations(kernel, args, kwargs)
+    kernel, values = _configured(kernel, configurations[0] if configurations else None, args, kwargs)
+    return kernel.run(*args, grid=grid, warmup=True, **values)
+
+
+def _configured(kernel: Any, configuration: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The function inside of what decorates it, and its named arguments with those of a configuration and of heuristics."""
     values = dict(kwargs)
     # what decorates the kernel: autotuning takes a configuration, heuristics are asked
     while hasattr(kernel, "fn") and not hasattr(kernel, "params"):
@@ -295,6 +359,9 @@ def _run(
         if hasattr(kernel, "configs"):
             assert configuration is not None
             kernel.best_config = configuration
+            for name in configuration.kwargs:
+                if name in given:
+                    raise PtxError(f"parameter '{name}' is given, and the kernel is tuned over it: leave it out")
             values |= {**configuration.all_kwargs(), **values, **configuration.kwargs}
             if configuration.pre_hook is not None:
                 configuration.pre_hook({**given, **values})
@@ -302,11 +369,7 @@ def _run(
             for name, heuristic in getattr(kernel, "values", {}).items():
                 values[name] = heuristic({**given, **values})
         kernel = kernel.fn
-    _check(kernel, args, values)
-    named = {name: _argument(name, value) for name, value in values.items()}
-    kernel.run(*map(_argument, kernel.arg_names, args), grid=_sizes(grid), warmup=False, **named)
-    assert launcher.last is not None
-    return launcher.last.launched
+    return kernel, values
 
 
 def _check(kernel: Any, args: tuple[Any, ...], values: dict[str, Any]) -> None:
@@ -353,6 +416,5 @@ def emulate(chip: str, *, cuda: bool = False, multiprocessors: int | None = None
     their work; ``multiprocessors`` says how many where they are not those of the data sheet. With ``cuda``, ``tensor.is_cuda``
     and ``torch.cuda.is_available()`` are true, for wrappers that refuse other tensors. Further options are those of ``on``.
     """
-    autotune = options.pop("autotune", "first")
-    with Launcher(chip, multiprocessors, **options).active(autotune, cuda):
+    with Launcher(chip, multiprocessors=multiprocessors, **options).active(cuda, shared=lambda: True):
         yield

@@ -288,7 +288,7 @@ class emulate(TorchDispatchMode):
     def begins(self, thread: threading.Thread) -> None:
         """What it changes for all threads, as one enters it. No thread holds that: a forked child keeps the changes of its parent's others."""
         if self._kernels is not None:
-            chip = launches.on_chip(self._kernels)
+            chip = launches.on_chip(self._kernels, self)
             chip.__enter__()
             self._chips.append((thread, chip))
         self._everywhere.__enter__()

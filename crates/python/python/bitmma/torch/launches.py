@@ -10,10 +10,10 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Callable
 from unittest import mock
 
-from ..errors import OptionError
+from ..errors import Error, OptionError
 from ..kernels import _device
-from ..kernels._triton import LISTENERS
-from . import threads
+from ..kernels._triton import LISTENERS, Launcher
+from . import tasks, threads
 from .._lock import LOCK
 from .settings import Shared
 
@@ -24,21 +24,23 @@ if TYPE_CHECKING:
 _LAUNCHERS = (("triton.runtime.jit", "JITFunction"), ("triton.runtime.interpreter", "InterpretedFunction"))
 
 
-def on_chip(chip: str) -> AbstractContextManager[None]:
-    """Every launch on CPU tensors as on the chip (:func:`bitmma.kernels.emulate`)."""
+def on_chip(chip: str, emulation: emulate) -> AbstractContextManager[None]:
+    """Every launch on CPU tensors as on the chip, also in threads that take part in the emulation."""
     try:
         import triton.runtime.jit  # noqa: F401
-
-        from ..kernels._triton import emulate
     except ImportError as error:
         raise OptionError(f"kernels is {chip!r}: {error}; install Triton, or leave kernels out") from None
-    return emulate(chip)
+    return Launcher(chip).active(shared=lambda: threads.takes_part(emulation))
 
 
 def _ran_on_chip(kernel: Any, chip: str) -> None:
     """A kernel runs with the bits of a chip."""
-    emulation: emulate | None = threads.acting()
+    try:
+        emulation: emulate | None = threads.acting()
+    except Error:  # the thread has entered a chip alone, and others have entered several emulations
+        return
     if emulation is not None:
+        tasks.check(emulation)
         with LOCK:
             emulation.account.kernels[f"{_name(kernel)}: PTX for {chip}"] += 1
 
@@ -48,10 +50,10 @@ def _watched(run: Callable[..., Any]) -> Callable[..., Any]:
 
     def watched(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = run(self, *args, **kwargs)
+        if hasattr(self, "device_caches") and _device.current() is not None:
+            return result  # what runs with the bits of a chip tells by itself
         emulation: emulate | None = threads.acting()
-        # what runs with the bits of a chip tells by itself
-        on_chip = hasattr(self, "device_caches") and _device.acting()
-        if emulation is not None and not on_chip:
+        if emulation is not None:
             what = f"Triton kernel {_name(self)}"
             if re.search(r"\bdot\w*\(", _source(self)):
                 emulation.left.count(f"{what}: Triton computes its products by itself; kernels= names a GPU on which it is emulated")

@@ -108,6 +108,12 @@ def _others() -> tuple[emulate, ...]:
     return found[0] if found else ()
 
 
+def takes_part(emulation: emulate) -> bool:
+    """Whether this thread has entered the emulation, or takes part in it as one that has entered none."""
+    entered = _owners.get(threading.current_thread())
+    return emulation in entered if entered else emulation.other_threads == "emulate" and not is_apart()
+
+
 def _inside() -> emulate | None:
     """The emulation in which this thread is, the innermost."""
     modes: list[Any] = _get_current_dispatch_mode_stack()
@@ -254,8 +260,8 @@ def _computes(operator: Any) -> bool:
 
 
 class _Kernels:
-    """The kernels of all operations that compute. They are never removed, as another thread may be about to run one, but
-    covered while no emulation is on."""
+    """The kernels of all operations that compute. They are never removed, as another thread may be about to run one, but covered while no
+    emulation is on: if no other thread runs then, as PyTorch changes the table of an operation without regard to threads that read it."""
 
     def __init__(self) -> None:
         self._libraries: dict[str, Library] = {}
