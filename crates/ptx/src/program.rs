@@ -690,7 +690,7 @@ pub(crate) enum Op {
     Fence {
         in_block: bool,
     },
-    /// `fence.proxy.async`: bulk copies and products see what was written before it.
+    /// `fence.proxy.async`: bulk copies and products see what was written to shared memory before it.
     FenceForAsync,
     /// `wgmma.fence`
     FenceForProducts,

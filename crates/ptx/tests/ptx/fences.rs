@@ -63,6 +63,23 @@ fn kernels_with_all_fences_run() {
             vec!["cp.async.cg.shared.global [%r10], [%d2], 16; cp.async.wait_all;", BARRIER, FENCE, MULTIPLY],
             16.,
         ),
+        ("a fence for all state spaces", vec![FILL, "fence.proxy.async;\n", BARRIER, FENCE, MULTIPLY], 16.),
+        (
+            "a fence for what other blocks of the cluster write too",
+            vec![FILL, "fence.proxy.async.shared::cluster;\n", BARRIER, FENCE, MULTIPLY],
+            16.,
+        ),
+        (
+            "a fence from threads to copies alone",
+            vec![
+                FILL,
+                "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;\n",
+                BARRIER,
+                FENCE,
+                MULTIPLY,
+            ],
+            16.,
+        ),
         (
             "a chain on the same accumulators",
             [
@@ -145,6 +162,12 @@ fn a_missing_fence_or_wait_is_an_error() {
             "a second buffer is filled without a fence",
             [&flies[..], &[WAIT, BARRIER, FILL, BARRIER, FENCE, MULTIPLY]].concat(),
             20,
+            unfenced,
+        ),
+        (
+            "a fence of global memory alone",
+            vec![FILL, "fence.proxy.async.global;\n", BARRIER, FENCE, MULTIPLY],
+            13,
             unfenced,
         ),
         ("no wgmma.fence", vec![FILL, PROXY, BARRIER, MULTIPLY], 12, register),
