@@ -158,6 +158,8 @@ pub(crate) struct Wgmma {
     pub(crate) b: Wide,
     /// Of a sparse A: metadata, and which threads have it.
     pub(crate) sparse: Option<(Word, u32)>,
+    /// Accumulators whose registers are its fragment of A or its metadata.
+    pub(crate) reads: AccumulatorSet,
     /// The line that writes a fragment of A, where no `wgmma.fence` comes after it.
     pub(crate) unfenced: Option<u32>,
     /// Whether D is added.

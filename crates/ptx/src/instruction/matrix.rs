@@ -191,6 +191,7 @@ impl Decoder<'_> {
             a,
             b,
             sparse,
+            reads: 0,
             unfenced: None,
             accumulate,
             negate,
