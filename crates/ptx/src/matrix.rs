@@ -276,6 +276,13 @@ impl Multiplier {
         }
     }
 
+    /// The lanes whose metadata of a sparse A are read, by the selector.
+    pub(crate) fn metadata_lanes(&self, selector: u32) -> u32 {
+        // of each four lanes one for each four chunks of a row
+        let count = (self.stored_k() / self.stored.unwrap_or(1) / 4) as u32;
+        (((1 << count) - 1) << (selector * count)) * 0x1111_1111
+    }
+
     /// Elements of a row of A that are stored.
     pub(crate) fn stored_k(&self) -> usize {
         if self.stored.is_some() { self.own.k / 2 } else { self.own.k }
