@@ -102,6 +102,9 @@ impl Multiplier {
         if words.iter().any(|word| word.starts_with("kind::")) {
             return Multiplier::of_kind(architecture, form, Sizes { m, n, k }, line);
         }
+        if wgmma && m != 64 {
+            return Err(refuse("M of wgmma is 64"));
+        }
         let m = if wgmma { m / 4 } else { m };
         let quarters = (m, n, k) == (8, 8, 4) && has("f16");
         if words[0] == "mma" && !quarters && !form.contains(".row.col.") {
@@ -123,6 +126,9 @@ impl Multiplier {
             let popc = has("popc") && has("xor") != has("and");
             let old = architecture == Architecture::Turing;
             let shapes: &[[usize; 3]] = match (words[0], a_bits) {
+                ("wgmma", 8) if !matches!(n, 8 | 24) && (n % 16 != 0 || !(16..=256).contains(&n)) => {
+                    return Err(refuse("N of integers is 8, 24 or a multiple of 16 up to 256"));
+                }
                 ("wgmma", 8) if k == if sparse { 64 } else { 32 } => &[],
                 ("mma", 8) if sparse && !old => &[[16, 8, 32], [16, 8, 64]],
                 ("mma", 4) if sparse && !old => &[[16, 8, 64], [16, 8, 128]],
@@ -137,11 +143,14 @@ impl Multiplier {
                 _ => return Err(refuse("only 8-bit integers are")),
             };
             let is_bit = a_bits == 1;
+            // FP8 has as many bits as integers have
+            let is_float = [a, b].iter().any(|kind| kind.starts_with('e'));
             if architecture == Architecture::Volta {
                 return Err(refuse("it needs sm_75 or later"));
             }
             if !shapes.is_empty() && !shapes.contains(&[m, n, k])
                 || bits_of(b) != Some(a_bits)
+                || is_float
                 || is_bit != popc
                 || is_bit && (has("satfinite") || old && has("and"))
                 || a_bits < 8 && wmma && !form.contains(".row.col.")
@@ -198,6 +207,11 @@ impl Multiplier {
             Arithmetic::Float(floats) => floats.scale.map_or(0, |scale| self.own.k / scale.size),
             Arithmetic::Integer { .. } => 0,
         }
+    }
+
+    /// Whether it multiplies integers.
+    pub(crate) fn is_on_integers(&self) -> bool {
+        matches!(self.arithmetic, Arithmetic::Integer { .. })
     }
 
     /// Whether its codes of A and B fill their places.
@@ -260,6 +274,13 @@ impl Multiplier {
             d_bits: d_bits as u32,
             a_bits: a_bits as u32,
         }
+    }
+
+    /// The lanes whose metadata of a sparse A are read, by the selector.
+    pub(crate) fn metadata_lanes(&self, selector: u32) -> u32 {
+        // of each four lanes one for each four chunks of a row
+        let count = (self.stored_k() / self.stored.unwrap_or(1) / 4) as u32;
+        (((1 << count) - 1) << (selector * count)) * 0x1111_1111
     }
 
     /// Elements of a row of A that are stored.

@@ -158,6 +158,8 @@ pub(crate) struct Wgmma {
     pub(crate) b: Wide,
     /// Of a sparse A: metadata, and which threads have it.
     pub(crate) sparse: Option<(Word, u32)>,
+    /// Accumulators whose registers are its fragment of A or its metadata.
+    pub(crate) reads: AccumulatorSet,
     /// The line that writes a fragment of A, where no `wgmma.fence` comes after it.
     pub(crate) unfenced: Option<u32>,
     /// Whether D is added.
@@ -690,7 +692,7 @@ pub(crate) enum Op {
     Fence {
         in_block: bool,
     },
-    /// `fence.proxy.async`: bulk copies and products see what was written before it.
+    /// `fence.proxy.async`: bulk copies and products see what was written to shared memory before it.
     FenceForAsync,
     /// `wgmma.fence`
     FenceForProducts,

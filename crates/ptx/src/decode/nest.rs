@@ -20,9 +20,7 @@ pub(super) fn find(steps: &mut [Step], flow: &Flow) -> Vec<Accumulators> {
     let mut all = Numbered::default();
     let mut at = 0;
     while at < steps.len() {
-        if let Op::Wgmma(wgmma) = &mut steps[at].op
-            && wgmma.sparse.is_none()
-        {
+        if let Op::Wgmma(wgmma) = &mut steps[at].op {
             let d = vec![wgmma.d.clone()];
             let multiplier = wgmma.multiplier.clone();
             let own = Accumulators { longest: multiplier.own.k, multiplier, tiles: [1; 2], d };
@@ -93,7 +91,7 @@ pub(super) fn settle(steps: &mut [Step], all: &[Accumulators], touched: &[Vec<Sl
         let members = steps[at + 1..].iter().take_while(|step| matches!(step.op, Op::OfNest(_))).count();
         let whole = set(&mut touched[at..=at + members].iter().flatten());
         // what it does not only add to: what it reads, and what is not told apart
-        let (own, reads) = match &steps[at].op {
+        let (own, reads) = match &mut steps[at].op {
             Op::OfNest(_) => {
                 steps[at].settles = 0;
                 continue;
@@ -102,10 +100,16 @@ pub(super) fn settle(steps: &mut [Step], all: &[Accumulators], touched: &[Vec<Sl
                 let operands = nest.a.iter().chain(&nest.b).flatten().chain(nest.c.iter().flatten());
                 (nest.d, set(&mut operands.flatten()))
             }
-            Op::Wgmma(wgmma) if wgmma.sparse.is_none() => match &wgmma.a {
-                WgmmaA::Registers(a) => (wgmma.number, set(&mut a.iter())),
-                WgmmaA::Descriptor(_) => (wgmma.number, 0),
-            },
+            Op::Wgmma(wgmma) => {
+                let a: &[Slot] = match &wgmma.a {
+                    WgmmaA::Registers(a) => a,
+                    WgmmaA::Descriptor(_) => &[],
+                };
+                let metadata = wgmma.sparse.map(|(metadata, _)| Slot::Word(metadata, 32));
+                let reads = set(&mut a.iter().chain(&metadata));
+                wgmma.reads = reads;
+                (wgmma.number, reads)
+            }
             _ => {
                 steps[at].settles = set(&mut touched.get(at).into_iter().flatten());
                 continue;

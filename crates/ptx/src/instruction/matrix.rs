@@ -17,7 +17,10 @@ pub(super) const ROWS: &[Row] = &[
     decoded("wgmma", &[], "=fence sync aligned?", |_, at| operands(at).map(|[]| Op::FenceForProducts)).since(Since::HopperAlone),
     decoded("wgmma", &[], "=commit_group sync aligned?", |_, at| operands(at).map(|[]| Op::CommitProducts)).since(Since::HopperAlone),
     decoded("wgmma", &[], "=wait_group sync aligned?", |_, at| match operands(at)? {
-        [Operand::Integer(left)] => Ok(Op::WaitProducts((*left).min(1 << 20) as u32)),
+        [Operand::Integer(left)] => match *left as i64 {
+            left @ 0.. => Ok(Op::WaitProducts(left.min(1 << 20) as u32)),
+            left => Err(Error::syntax(at.line, format!("'{}' takes a number of groups from 0 on, not {left}", at.form))),
+        },
         [_] => Err(Form::of(at).refuse("its operand must be a constant")),
     }).since(Since::HopperAlone),
     free("wmma", |decoder, form, at| decoder.mma(form, at)),
@@ -162,26 +165,15 @@ impl Decoder<'_> {
         };
         let b = self.wide(b, at)?;
         let accumulate = match accumulate {
-            Operand::Integer(value) => Condition { negated: *value == 0, ..Condition::TRUE },
+            Operand::Integer(value @ 0..=1) => Condition { negated: *value == 0, ..Condition::TRUE },
+            Operand::Integer(value) => {
+                let what =
+                    format!("'{}' takes 0, 1 or a predicate as scale-d, not {}", at.form, *value as i64);
+                return Err(Error::syntax(at.line, what));
+            }
             _ => self.condition(accumulate, at)?,
         };
-        let mut values = vec![];
-        for flag in flags {
-            match flag {
-                Operand::Integer(value) => values.push(*value as i64),
-                _ => {
-                    return Err(Error::unsupported(at.line, &at.form, "its last operands must be constants"));
-                }
-            }
-        }
-        let (scales, transposes) = values.split_at(values.len().min(2));
-        let transposed = match (transposes, from_registers) {
-            ([], _) => [false; 2],
-            ([b], true) => [false, *b != 0],
-            ([a, b], _) => [*a != 0, *b != 0],
-            _ => return Err(Error::unsupported(at.line, &at.form, "")),
-        };
-        let negate = [scales.first() == Some(&-1), scales.get(1) == Some(&-1)];
+        let [negate, transposed] = flags_of(&multiplier, from_registers, flags, at)?;
         let line = at.line;
         let wgmma = Wgmma {
             line,
@@ -191,6 +183,7 @@ impl Decoder<'_> {
             a,
             b,
             sparse,
+            reads: 0,
             unfenced: None,
             accumulate,
             negate,
@@ -198,4 +191,39 @@ impl Decoder<'_> {
         };
         Ok(Op::Wgmma(Box::new(wgmma)))
     }
+}
+
+/// Whether `wgmma` negates A and B, and whether they lie with M and N along memory, by the constants after scale-d: floats have a scale
+/// of each, those of 16 bits also a transposition of each that is in shared memory, and integers have none.
+fn flags_of(
+    multiplier: &Multiplier,
+    from_registers: bool,
+    flags: &[Operand],
+    at: &Instruction,
+) -> Result<[[bool; 2]; 2], Error> {
+    let names: &[&str] = match (multiplier.is_on_integers(), multiplier.a_bits, from_registers) {
+        (true, ..) => &[],
+        (_, 16, false) => &["scale-a", "scale-b", "trans-a", "trans-b"],
+        (_, 16, true) => &["scale-a", "scale-b", "trans-b"],
+        _ => &["scale-a", "scale-b"],
+    };
+    let wrong = |what: String| Error::syntax(at.line, format!("'{}' takes {what}", at.form));
+    if flags.len() != names.len() {
+        let those = if names.is_empty() { "no operands".to_owned() } else { names.join(", ") };
+        return Err(wrong(format!("{those} after scale-d, not {} operands", flags.len())));
+    }
+    let mut found = [[false; 2]; 2];
+    for (name, flag) in names.iter().zip(flags) {
+        let (kind, values) = if name.starts_with("scale") { (0, [1, -1]) } else { (1, [0, 1]) };
+        let given = match flag {
+            Operand::Integer(value) => Ok(*value as i64),
+            _ => Err("another operand"),
+        };
+        let which = values.iter().position(|value| given == Ok(*value)).ok_or_else(|| {
+            let given = given.map_or_else(str::to_owned, |value| value.to_string());
+            wrong(format!("{} or {} as {name}, not {given}", values[0], values[1]))
+        })?;
+        found[kind][usize::from(name.ends_with('b'))] = which == 1;
+    }
+    Ok(found)
 }

@@ -74,10 +74,12 @@ pub(super) const ROWS: &[Row] = &[
     decoded("membar", &[], "=proxy async", fence_for_async).results(0).since(Since::Hopper),
     decoded("fence", &[], "sc|acq_rel|acquire|release? cta|gpu|sys", fence).results(0),
     decoded("fence", &[], "sc|acq_rel|acquire|release? cluster", fence).results(0).since(Since::Hopper),
-    // other fences of proxies, and of what a barrier object's start writes, order no accesses of threads
+    // other fences of proxies, and of what a barrier object's start writes, order no accesses of threads; what threads write to global
+    // memory is not compared with what copies read, so that a fence of that alone orders nothing
     decoded("fence", &[], "acquire&sync_restrict::shared::cluster|release&sync_restrict::shared::cta cluster", nothing).results(0).since(Since::Hopper),
     decoded("fence", &[], "mbarrier_init release cluster", nothing).results(0).since(Since::Hopper),
-    decoded("fence", &[], "=proxy async&global|async&shared::cta|async&shared::cluster|async", fence_for_async).results(0).since(Since::Hopper),
+    decoded("fence", &[], "=proxy async&shared::cta|async&shared::cluster|async", fence_for_async).results(0).since(Since::Hopper),
+    decoded("fence", &[], "=proxy async&global", nothing).results(0).since(Since::Hopper),
     decoded("fence", &[], "=proxy alias", nothing).results(0),
     decoded("fence", &[], "=proxy tensormap::generic release cta|cluster|gpu|sys", nothing).results(0).since(Since::Hopper),
     decoded("fence", &[], "=proxy tensormap::generic acquire cta|cluster|gpu|sys", touched_line).results(0).since(Since::Hopper),

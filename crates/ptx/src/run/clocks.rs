@@ -384,7 +384,7 @@ impl Clocks {
         self.advance(warp);
     }
 
-    /// `fence.proxy.async`
+    /// `fence.proxy.async` of shared memory
     pub(super) fn fence_for_async(&mut self, warp: usize) {
         let warp = self.first + warp;
         let Clock { own, known, .. } = &self.warps[warp];

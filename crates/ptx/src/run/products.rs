@@ -13,7 +13,7 @@ use super::warp::{State, Warp};
 
 use crate::lanes::LANES;
 use crate::matrix::{Multiplier, Quarters, Sizes, WARPGROUP};
-use crate::program::{Kernel, Mma, Nest, Slot, Wgmma, WgmmaA, Word, accumulator_bit};
+use crate::program::{Kernel, Mma, Nest, Slot, Wgmma, WgmmaA, Wide, Word, accumulator_bit};
 
 impl Warp {
     /// One multiplication, at once.
@@ -182,9 +182,9 @@ impl Warp {
         let [mut a, mut b] = [(m, multiplier.stored_k()), (n, k)]
             .map(|shape| Elements::zeros(Part::Operand, multiplier.a_bits, shape));
         self.rows_of_a(wgmma, block, &mut a, 0)?;
-        columns_of_b(wgmma, self.descriptor_of_b(wgmma), block, (&mut b, self.number), 0)?;
+        columns_of_b(wgmma, self.descriptor(wgmma.b)?, block, (&mut b, self.number), 0)?;
         let mut c = Elements::zeros(Part::Accumulator, multiplier.d_bits, (m, n));
-        if self.registers.condition(wgmma.accumulate) & 1 == 1 {
+        if self.adds(wgmma)? {
             c.put(&self.registers, &wgmma.d, m, (0, 0));
         }
         match wgmma.sparse {
@@ -205,7 +205,7 @@ impl Warp {
         match &wgmma.a {
             WgmmaA::Registers(registers) => a.put(&self.registers, registers, m, (0, at)),
             WgmmaA::Descriptor(descriptor) => {
-                let descriptor = self.registers.wide(*descriptor)[0];
+                let descriptor = self.descriptor(*descriptor)?;
                 // each of the four warps has 16 rows of the 64
                 let first = self.number % WARPGROUP * m;
                 let reader = self.number;
@@ -218,8 +218,35 @@ impl Warp {
         Ok(())
     }
 
-    fn descriptor_of_b(&self, wgmma: &Wgmma) -> u64 {
-        self.registers.wide(wgmma.b)[0]
+    /// A matrix descriptor; an error if lanes have different ones.
+    fn descriptor(&self, from: Wide) -> Result<u64, Fault> {
+        let lanes = self.registers.wide(from);
+        let first = lanes[0];
+        match lanes.iter().position(|bits| *bits != first) {
+            None => Ok(first),
+            Some(lane) => Err(Fault::new(
+                lane,
+                format!(
+                    "the matrix descriptor is {:#018x} here and {first:#018x} in lane 0: a warp has one",
+                    lanes[lane]
+                ),
+            )),
+        }
+    }
+
+    /// Whether D is added; an error if lanes differ in that.
+    fn adds(&self, wgmma: &Wgmma) -> Result<bool, Fault> {
+        let lanes = self.registers.condition(wgmma.accumulate);
+        match lanes {
+            0 => Ok(false),
+            u32::MAX => Ok(true),
+            _ => {
+                let (first, holds) = (lanes & 1, ["does not hold", "holds"]);
+                let lane = (lanes ^ first.wrapping_neg()).trailing_zeros() as usize;
+                let (here, there) = (holds[1 - first as usize], holds[first as usize]);
+                Err(Fault::new(lane, format!("scale-d {here} here, and {there} in lane 0: a warp has one")))
+            }
+        }
     }
 
     /// Puts the product of one instruction into registers, and records it where that is wanted.
@@ -268,12 +295,11 @@ impl Warp {
         for index in 0..warps.len() {
             let warp = &mut warps[index];
             let fault = |fault| (index, fault);
-            let adds = warp.registers.condition(wgmma.accumulate) & 1 == 1;
-            let start = if adds { Start::Go } else { Start::Zero };
+            let start = if warp.adds(wgmma).map_err(fault)? { Start::Go } else { Start::Zero };
             let mut products = std::mem::take(&mut warp.products);
             let (pending, at) = products.add(kernel, wgmma.number, (start, &warp.registers), k);
             warp.rows_of_a(wgmma, block, &mut pending.a, at).map_err(fault)?;
-            let descriptor = warp.descriptor_of_b(wgmma);
+            let descriptor = warp.descriptor(wgmma.b).map_err(fault)?;
             match &read {
                 Some((known, first, from)) if *known == descriptor => {
                     let first = first.pending(wgmma.number);

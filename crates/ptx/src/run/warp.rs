@@ -753,7 +753,7 @@ impl Warp {
             return Err(Fault::new(0, what));
         }
         let group = block.clocks.open_products(self.number);
-        self.in_flight.multiply(wgmma.number, group).map_err(|what| Fault::new(0, what))
+        self.in_flight.multiply(wgmma, group).map_err(|what| Fault::new(0, what))
     }
 
     /// The lanes of a member mask must all be here, and have the same mask.

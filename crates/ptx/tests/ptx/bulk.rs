@@ -277,6 +277,12 @@ fn what_is_not_waited_for_is_an_error() {
             "copies shared memory at 0x0, which warp 0 wrote: there is no fence.proxy.async between them",
         ),
         (
+            "a fence of global memory alone before a copy",
+            64,
+            format!("{} {STORE} cp.async.bulk.wait_group.read 0; E:", FILL.replace("async.shared::cta", "async.global")),
+            "copies shared memory at 0x0, which warp 0 wrote: there is no fence.proxy.async between them",
+        ),
+        (
             "a fence before what another warp writes",
             64,
             format!("@%p1 fence.proxy.async; bar.sync 0; @%p2 st.shared.u32 [s], 1; bar.sync 0; {STORE} cp.async.bulk.wait_group.read 0; E:"),

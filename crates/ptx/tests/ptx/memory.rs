@@ -74,6 +74,36 @@ fn what_is_not_known_of_a_descriptor_is_refused_by_line() {
 }
 
 #[test]
+fn lanes_that_give_wgmma_different_operands_are_an_error() {
+    let product = |operands: &str, sparse: bool| {
+        let (sp, k) = if sparse { (".sp", 32) } else { ("", 16) };
+        let body = format!(
+            "mov.b64 %d5, 0x4000000000; and.b32 %r6, %r2, 31; cvt.u64.u32 %d6, %r6; shr.u64 %d6, %d6, 4; or.b64 %d6, %d6, %d5; \
+             setp.lt.u32 %p1, %r6, 8; mov.b32 %r7, 0x44444444; mov.b32 %r8, 0; wgmma.fence.sync.aligned;\n\
+             wgmma.mma_async{sp}.sync.aligned.m64n8k{k}.f32.f16.f16 {{%f1, %f2, %f3, %f4}}, {operands}, 1, 1, 0, 0;"
+        );
+        Block { target: "sm_90a", ..Block::of(128) }.run(&body)
+    };
+    let descriptor = "the matrix descriptor is 0x0000004000000001 here and 0x0000004000000000 in lane 0";
+    let scale = "scale-d does not hold here, and holds in lane 0";
+    for (operands, sparse, lane, expected) in [
+        ("%d6, %d5, 0", false, 16, descriptor),
+        ("%d5, %d6, 0", false, 16, descriptor),
+        ("%d6, %d5, %r7, 0, 0", true, 16, descriptor),
+        ("%d5, %d6, %r7, 0, 0", true, 16, descriptor),
+        ("%d5, %d5, %p1", false, 8, scale),
+        ("%d5, %d5, %r7, 0, %p1", true, 8, scale),
+    ] {
+        let error = product(operands, sparse).expect_err(operands);
+        let thread = format!("thread ({lane}, 0, 0)");
+        assert!(
+            error.contains("line 10: ") && error.contains(expected) && error.contains(&thread),
+            "{operands}: {error}"
+        );
+    }
+}
+
+#[test]
 fn a_text_of_many_entries_is_decoded_in_linear_time() {
     let entry = |number: usize| {
         format!(".visible .entry k{number}()\n{{\n.reg .b32 %r<2>;\nmov.u32 %r1, %tid.x;\nret;\n}}\n")

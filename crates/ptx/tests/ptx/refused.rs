@@ -247,6 +247,107 @@ fn operands_of_another_type() {
     }
 }
 
+/// Constants of `wgmma` that its types do not have, or with other values: what ptxas 13.5 says of them.
+#[test]
+fn operands_of_wgmma() {
+    let types = ["16.f32.f16.f16", "16.f32.bf16.bf16", "8.f32.tf32.tf32", "32.f32.e4m3.e5m2", "32.s32.s8.u8"];
+    let run = |sparse: bool, types: &str, a: &str, constants: &str| {
+        let (k, types) = types.split_once('.').expect("K and types");
+        let k: u32 = k.parse().expect("K");
+        let (sp, k, metadata) = if sparse { (".sp", 2 * k, "%r1, 0, ") } else { ("", k, "") };
+        let line = format!(
+            "wgmma.mma_async{sp}.sync.aligned.m64n8k{k}.{types} {{%r1, %r2, %r3, %r4}}, {a}, %d1, {metadata}{constants};"
+        );
+        (kernel("sm_90a", &line).map(|_| ()).map_err(|error| error.to_string()), line)
+    };
+    let fragment = "{%r5, %r6, %r7, %r8}";
+    // how many there are
+    for types in types {
+        for (sparse, a) in [false, true].into_iter().flat_map(|sparse| [(sparse, "%d1"), (sparse, fragment)])
+        {
+            let (right, names) = match (types, a) {
+                (types, _) if types.contains("s32") => (0, "no operands"),
+                (types, _) if !types.contains("f16") => (2, "scale-a, scale-b"),
+                (_, "%d1") => (4, "scale-a, scale-b, trans-a, trans-b"),
+                _ => (3, "scale-a, scale-b, trans-b"),
+            };
+            for (count, constants) in
+                ["0", "0, 1", "0, 1, 1", "0, 1, 1, 1", "0, 1, 1, 0, 1", "0, 1, 1, 0, 0, 0"].iter().enumerate()
+            {
+                let (given, line) = run(sparse, types, a, constants);
+                match given {
+                    Ok(()) => assert_eq!(count, right, "{line}"),
+                    Err(error) => {
+                        let expected = format!("takes {names} after scale-d, not {count} operands");
+                        assert!(count != right && error.contains(&expected), "{line}: {error}");
+                    }
+                }
+            }
+        }
+    }
+    // their values
+    for (types, constants, expected) in [
+        (types[0], "0, -1, -1, 0, 0", None),
+        (types[0], "1, 1, 1, 1, 1", None),
+        (types[0], "%p1, 1, 1, 0, 0", None),
+        (types[0], "!%p1, 1, 1, 0, 0", None),
+        (types[4], "%p1", None),
+        (types[0], "0, 0, 1, 0, 0", Some("takes 1 or -1 as scale-a, not 0")),
+        (types[0], "0, 2, 1, 0, 0", Some("takes 1 or -1 as scale-a, not 2")),
+        (types[0], "0, 1, -2, 0, 0", Some("takes 1 or -1 as scale-b, not -2")),
+        (types[3], "0, 1, 4294967295", Some("takes 1 or -1 as scale-b, not 4294967295")),
+        (types[0], "0, 1, 1, 2, 0", Some("takes 0 or 1 as trans-a, not 2")),
+        (types[0], "0, 1, 1, 0, -1", Some("takes 0 or 1 as trans-b, not -1")),
+        (types[0], "0, 1, 1, %p1, 0", Some("takes 0 or 1 as trans-a, not another operand")),
+        (types[0], "2, 1, 1, 0, 0", Some("takes 0, 1 or a predicate as scale-d, not 2")),
+        (types[4], "-1", Some("takes 0, 1 or a predicate as scale-d, not -1")),
+    ] {
+        let (given, line) = run(false, types, "%d1", constants);
+        match expected {
+            None => given.unwrap_or_else(|error| panic!("{line}: {error}")),
+            Some(expected) => {
+                let error = given.expect_err(&line);
+                assert!(error.contains(expected), "{line}: {error}");
+            }
+        }
+    }
+    let error = kernel("sm_90a", "wgmma.wait_group.sync.aligned -1;").expect_err("-1").to_string();
+    assert!(error.contains("takes a number of groups from 0 on, not -1"), "{error}");
+    kernel("sm_90a", "wgmma.wait_group.sync.aligned 1000;").expect("more groups than there are");
+}
+
+/// Shapes of `wgmma` on integers, by what ptxas 13.5 says of each.
+#[test]
+fn shapes_of_wgmma_on_integers() {
+    let run = |m: u32, n: u32, sp: &str, types: &str| {
+        let registers: Vec<String> = (0..n / 2).map(|at| format!("%q{at}")).collect();
+        let (k, metadata) = if sp.is_empty() { (32, "") } else { (64, "%r1, 0, ") };
+        let line = format!(
+            ".reg .b32 %q<200>; wgmma.mma_async{sp}.sync.aligned.m{m}n{n}k{k}.{types} {{{}}}, %d1, %d1, {metadata}0;",
+            registers.join(", ")
+        );
+        kernel("sm_90a", &line).map(|_| ()).map_err(|error| error.to_string())
+    };
+    for sp in ["", ".sp"] {
+        for n in (8..=272).step_by(8) {
+            let has = n <= 32 || n % 16 == 0 && n <= 256;
+            let given = run(64, n, sp, "s32.s8.u8");
+            assert_eq!(given.is_ok(), has, "{sp} {n}: {given:?}");
+            if let Err(error) = given {
+                assert!(error.contains("N of integers is 8, 24 or a multiple of 16 up to 256"), "{error}");
+            }
+        }
+        for m in [16, 32, 65, 67, 128] {
+            let error = run(m, 8, sp, "s32.s8.u8").expect_err("another M");
+            assert!(error.contains("is not supported: M of wgmma is 64"), "{error}");
+        }
+        for types in ["s32.s8.e4m3", "s32.e4m3.s8", "s32.s8.s4"] {
+            let error = run(64, 8, sp, types).expect_err(types);
+            assert!(error.contains("is not supported"), "{types}: {error}");
+        }
+    }
+}
+
 /// ptxas keeps the opposite of a borrow, as the hardware has it: what a sum makes of the borrow of a difference is not PTX's.
 #[test]
 fn a_borrow_into_a_sum() {

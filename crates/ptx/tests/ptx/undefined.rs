@@ -392,6 +392,35 @@ fn correct_kernels_raise_no_alarm() {
     assert!(wrong.is_empty(), "{} of {} are wrong:\n{}", wrong.len(), CORRECT.len(), wrong.join("\n"));
 }
 
+/// Metadata of a sparse A are in the lanes that the selector names; those of the others are not read.
+#[test]
+fn metadata_of_other_lanes_may_be_undefined() {
+    let product = |lanes: &str, k: u32, selector: u32, b: &str| {
+        let zeros = if k == 32 { "%r7, %r7, %r7" } else { "%r7" };
+        let body = format!(
+            "and.b32 %r6, %r2, 3; setp.{lanes} %p1, %r6, 2; mov.b32 %r7, 0; mov.f32 %f1, 0f00000000;\n\
+             @%p1 mov.b32 %r9, 0x44444444;\n\
+             mma.sp::ordered_metadata.sync.aligned.m16n8k{k}.row.col.f32.f16.f16.f32 {{%f5, %f6, %f7, %f8}}, {{{zeros}, %r7}}, {{{zeros}, {b}}}, {{%f1, %f1, %f1, %f1}}, %r9, {selector};\n\
+             st.global.f32 [%d3], %f5;"
+        );
+        Block { target: "sm_90a", ..Block::of(32) }.run(&body)
+    };
+    product("lt.u32", 32, 0, "%r7").expect("the first two of each four");
+    product("ge.u32", 32, 1, "%r7").expect("the last two");
+    product("eq.u32", 16, 2, "%r7").expect("the third");
+    for (lanes, k, selector, lane) in [("lt.u32", 32, 1, 2), ("ge.u32", 32, 0, 0), ("ne.u32", 16, 2, 2)] {
+        let error = product(lanes, k, selector, "%r7").expect_err(lanes);
+        assert!(
+            error.contains(
+                "line 11: the metadata depends on what was never written: register '%r9', which line 11 reads"
+            ) && error.contains(&format!("thread ({lane}, 0, 0)")),
+            "{lanes} {k} {selector}: {error}"
+        );
+    }
+    let error = product("lt.u32", 32, 0, "%r10").expect_err("an undefined B");
+    assert!(error.contains("line 12: byte 0 of argument 0 depends on what was never written"), "{error}");
+}
+
 #[test]
 fn a_tile_of_shared_memory_that_was_not_written_is_undefined_in_a_product() {
     // rows of A from 32 on were not written: they are warps 2's and 3's

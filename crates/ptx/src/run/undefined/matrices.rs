@@ -4,7 +4,7 @@ use super::step::Now;
 use super::{Origin, Shadow};
 use crate::lanes::{LANES, Registers, each};
 use crate::matrix::{Multiplier, Sizes, WARPGROUP};
-use crate::program::{Address, Mma, Slot, Tile, Wgmma, WgmmaA};
+use crate::program::{Address, Mma, Slot, Tile, Wgmma, WgmmaA, Word};
 use crate::run::address::in_shared;
 use crate::run::descriptor::Descriptor;
 use crate::run::fault::Fault;
@@ -49,10 +49,8 @@ impl Shadow {
             mma.d.iter().for_each(|slot| self.clear(Place::Slot(*slot, 64), now.mask));
             return Ok(());
         }
-        if let Some((metadata, _)) = mma.sparse {
-            self.decides(now, "the metadata", &[Place::Slot(Slot::Word(metadata, 32), 32)])?;
-        }
-        if mma.sparse.is_some() || mma.factors.is_some() || mma.multiplier.quarters.is_some() {
+        self.metadata(&mma.multiplier, mma.sparse, now)?;
+        if mma.factors.is_some() || mma.multiplier.quarters.is_some() {
             let from = now.first_read(0, false);
             for slot in &mma.d {
                 self.write(Place::Slot(*slot, 32), now.mask, &[u64::MAX; LANES], &[from; LANES]);
@@ -60,10 +58,22 @@ impl Shadow {
             return Ok(());
         }
         let Sizes { m, n, k } = mma.multiplier.own;
-        let rows = self.lines(now, mma.multiplier.a_bits, (m, k), &mma.a);
+        let rows = self.lines(now, mma.multiplier.a_bits, (m, mma.multiplier.stored_k()), &mma.a);
         let columns = self.lines(now, mma.multiplier.a_bits, (n, k), &mma.b);
         self.product(&mma.multiplier, [&rows, &columns], Some(&mma.c), &mma.d, now);
         Ok(())
+    }
+
+    /// An error if metadata of a sparse A are undefined in a lane from which they are read.
+    fn metadata(
+        &self,
+        multiplier: &Multiplier,
+        sparse: Option<(Word, u32)>,
+        now: &Now<'_, '_>,
+    ) -> Result<(), Fault> {
+        let Some((metadata, selector)) = sparse else { return Ok(()) };
+        let lanes = now.mask & multiplier.metadata_lanes(selector);
+        self.decides_in(lanes, now, "the metadata", &[Place::Slot(Slot::Word(metadata, 32), 32)])
     }
 
     /// What is undefined of a product and its addends.
@@ -120,9 +130,7 @@ impl Shadow {
         let Sizes { m, n, k } = multiplier.own;
         let scale = Place::Predicate(wgmma.accumulate.predicate);
         self.decides(now, "whether wgmma adds", &[scale])?;
-        if let Some((metadata, _)) = wgmma.sparse {
-            self.decides(now, "the metadata", &[Place::Slot(Slot::Word(metadata, 32), 32)])?;
-        }
+        self.metadata(multiplier, wgmma.sparse, now)?;
         let stored = multiplier.stored_k();
         let of_a = match &wgmma.a {
             WgmmaA::Registers(registers) => self.lines(now, multiplier.a_bits, (m, stored), registers),

@@ -112,8 +112,19 @@ impl Shadow {
 
     /// An error if one of some registers is undefined in a lane that takes part.
     pub(super) fn decides(&self, now: &Now<'_, '_>, what: &str, places: &[Place]) -> Result<(), Fault> {
+        self.decides_in(now.mask, now, what, places)
+    }
+
+    /// The same of some lanes.
+    pub(super) fn decides_in(
+        &self,
+        lanes: u32,
+        now: &Now<'_, '_>,
+        what: &str,
+        places: &[Place],
+    ) -> Result<(), Fault> {
         for place in places {
-            let undefined = self.lanes(*place) & now.mask;
+            let undefined = self.lanes(*place) & lanes;
             if undefined != 0 {
                 let lane = undefined.trailing_zeros() as usize;
                 return Err(now.fault(lane, what, self.from(now, &[*place], lane)));
