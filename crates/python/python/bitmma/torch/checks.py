@@ -58,22 +58,12 @@ def _like(one: Any) -> Any:
 @lru_cache(maxsize=8192)
 def _check(func: Any, *args: Any, **kwargs: Any) -> None:
     """Exceptions are not kept, so that a wrong call raises each time."""
-    if func.overloadpacket is aten.addr_:
-        _check_in_place(*(one.shape for one in args[:3]))
     try:
         # tensors among these are results, which PyTorch resizes: it says so if they hold anything
         outs = {name: one._replace(shape=(0,), strides=None) if isinstance(one, _Like) else one for name, one in kwargs.items()}
         _check_small(func, *_small(func, args), **outs)
     except Exception:
         _run(func, args, kwargs)
-
-
-def _check_in_place(c: tuple[int, ...], x: tuple[int, ...], y: tuple[int, ...]) -> None:
-    """What PyTorch checks of ``addr_`` where no kernel of Python comes between its own (:mod:`.threads`)."""
-    if len(x) == len(y) == 1 and len(c) != 2:
-        raise RuntimeError(f"2D tensor expected, got {len(c)}D tensor for input")
-    if len(x) == len(y) == 1 and c != (*x, *y):
-        raise RuntimeError(f"size mismatch, input: {list(c)}, v1: {list(x)}, v2: {list(y)}")
 
 
 @lru_cache(maxsize=8192)

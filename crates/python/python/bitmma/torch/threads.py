@@ -194,6 +194,8 @@ def _kernel(operator: Any) -> Callable[..., Any]:
     takes_numbers = torch._C._should_allow_numbers_as_tensors(operator.overloadpacket.__name__)
     places = [place for place, one in enumerate(operator._schema.arguments) if str(one.type) == "Tensor" and not one.kwarg_only]
     device = operator._handle.redispatch_boxed
+    if operator.overloadpacket is torch.ops.aten.addr_:
+        device = _checked(device)
 
     def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
         if _here.keys is not None:
@@ -217,6 +219,8 @@ def _kernel(operator: Any) -> Callable[..., Any]:
                 with apart():  # what it is made of is not counted again
                     return kernel(keys, *args, **kwargs)
         if not numbers:
+            if not _owners:
+                _KERNELS.idle()
             return device(keys & _BELOW, *args, **kwargs)
         _here.keys = keys
         try:
@@ -225,6 +229,19 @@ def _kernel(operator: Any) -> Callable[..., Any]:
             _here.keys = None
 
     return kernel
+
+
+def _checked(device: Callable[..., Any]) -> Callable[..., Any]:
+    """``addr_``, with what PyTorch checks of it only where no kernel of Python comes between its own."""
+
+    def addr_(keys: Any, c: torch.Tensor, x: torch.Tensor, y: torch.Tensor, **kwargs: Any) -> Any:
+        if x.dim() == y.dim() == 1 and c.dim() != 2:
+            raise RuntimeError(f"2D tensor expected, got {c.dim()}D tensor for input")
+        if x.dim() == y.dim() == 1 and c.shape != (*x.shape, *y.shape):
+            raise RuntimeError(f"size mismatch, input: {list(c.shape)}, v1: {list(x.shape)}, v2: {list(y.shape)}")
+        return device(keys, c, x, y, **kwargs)
+
+    return addr_
 
 
 def _with_tensors(args: tuple[Any, ...], places: list[int]) -> tuple[Any, ...]:
@@ -259,9 +276,13 @@ def _computes(operator: Any) -> bool:
     return not is_as_it_is(operator) and (operator.namespace == "aten" or operator.namespace not in operations.OWN)
 
 
+#: Operations after which kernels are covered that no emulation needs: as many as take about as long as that.
+IDLE = 1000
+
+
 class _Kernels:
-    """The kernels of all operations that compute. They are never removed, as another thread may be about to run one, but covered while no
-    emulation is on: if no other thread runs then, as PyTorch changes the table of an operation without regard to threads that read it."""
+    """The kernels of all operations that compute. They are never removed, as another thread may be about to run one, but covered some time
+    after the last emulation: if no other thread runs then, as PyTorch changes the table of an operation without regard to threads that read it."""
 
     def __init__(self) -> None:
         self._libraries: dict[str, Library] = {}
@@ -269,6 +290,8 @@ class _Kernels:
         self._under: list[tuple[str, str, str]] = []
         """Namespace, name and dispatch key of each kernel."""
         self._covers: list[Library] = []
+        self._idle = 0
+        """Operations that came here since the last emulation."""
 
     def on(self) -> None:
         for cover in self._covers:
@@ -295,8 +318,15 @@ class _Kernels:
         self._under.append((space, rest, key))
 
     def off(self) -> None:
-        if threading.active_count() > 1:
-            return
+        self._idle = 0
+
+    def idle(self) -> None:
+        """An operation came here while no emulation is on."""
+        self._idle += 1
+        if self._idle >= IDLE and threading.active_count() == 1:
+            self._cover()
+
+    def _cover(self) -> None:
         for space in self._libraries:
             cover: Any = Library(space, "IMPL")
             for of, rest, key in self._under:
