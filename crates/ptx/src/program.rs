@@ -807,6 +807,8 @@ pub struct Kernel {
     pub(crate) rewrites: crate::rewrite::Rewrites,
     /// Whether the order of blocks can change results: there are atomic or other strong operations on global memory.
     pub(crate) ordered: bool,
+    /// Whether it handles addresses as data.
+    pub(crate) addresses: crate::decode::addresses::Addresses,
 }
 
 /// The lanes that an instruction must be reached by.

@@ -1,5 +1,6 @@
 //! Instructions of the text into typed operations, once.
 
+pub(crate) mod addresses;
 pub(crate) mod decoder;
 pub(crate) mod form;
 mod fragments;
@@ -15,6 +16,7 @@ use crate::guess::first_guesses;
 use crate::program::{Condition, Effects, Kernel, Op, Order, Step};
 use crate::rewrite::{self, Compiler};
 use crate::text::{Function, Instruction, Module, Operand, expanded, inlined};
+use addresses::Addresses;
 use decoder::Decoder;
 
 /// One entry, for the architecture of the text or another one.
@@ -82,6 +84,7 @@ pub(crate) fn kernel(
     let unwritten = flow.unwritten(&function);
     let mut kernel = decoder.finish(&function, target, steps);
     (kernel.accumulators, kernel.unwritten) = (accumulators, unwritten);
+    kernel.addresses = Addresses::of(&function);
     kernel.doubts = rewritten.doubts.clone();
     kernel.rewrites = rewritten;
     kernel.forms = forms;
@@ -157,6 +160,7 @@ impl Decoder<'_> {
             sources: vec![],
             rewrites: rewrite::Rewrites::default(),
             ordered: self.ordered,
+            addresses: Addresses::default(),
         }
     }
 }

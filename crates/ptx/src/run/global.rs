@@ -36,9 +36,9 @@ fn no_memory(name: &str, bytes: u64) -> Error {
 pub(crate) type Wrong = String;
 
 impl Region {
-    /// The buffer of a number; `is_watched`: whether it is read and written, and not by one warp alone. An error if there is no
+    /// The buffer at an address; `is_watched`: whether it is read and written, and not by one warp alone. An error if there is no
     /// memory for it.
-    pub(crate) fn new(name: String, number: u64, bytes: &[u8], is_watched: bool) -> Result<Region, Error> {
+    pub(crate) fn new(name: String, base: u64, bytes: &[u8], is_watched: bool) -> Result<Region, Error> {
         let mut words: Vec<AtomicU32> = vec![];
         if words.try_reserve_exact(bytes.len().div_ceil(4)).is_err() {
             return Err(no_memory(&name, bytes.len() as u64));
@@ -52,7 +52,7 @@ impl Region {
         Ok(Region {
             name,
             bytes: bytes.len() as u64,
-            base: number << REGION_BITS,
+            base,
             touches: Shadow::new(words.len()),
             is_watched,
             written: AtomicBool::new(false),
@@ -147,10 +147,12 @@ pub(crate) fn is_aligned(address: u64, bytes: u64) -> bool {
 
 /// All buffers of a launch.
 pub(crate) struct Global {
-    /// Arguments; region a is at (1 + a) << REGION_BITS.
+    /// Arguments; region a is at (1 + a) << REGION_BITS, or where this machine has it.
     pub(crate) buffers: Vec<Region>,
     /// Where this machine has them, in order: the address and the buffer.
     pub(crate) hosts: Vec<(u64, usize)>,
+    /// Whether they lie there for the kernel, too.
+    pub(crate) are_at_hosts: bool,
     pub(crate) statics: Vec<Region>,
     /// Whether accesses of several warps may meet, and the order of warps is the usual one.
     pub(super) looks: bool,
@@ -348,6 +350,7 @@ impl Global {
     pub(crate) fn region(&self, address: u64) -> Option<(&Region, u64)> {
         let number = address >> REGION_BITS;
         let region = match number {
+            _ if self.are_at_hosts => return self.at_host(address).or_else(|| self.static_at(address)),
             0 => None,
             1..FIRST_STATIC => self.buffers.get(number as usize - 1),
             _ => self.statics.get((number - FIRST_STATIC) as usize),
@@ -365,6 +368,13 @@ impl Global {
         let (start, buffer) = self.hosts[last];
         let region = &self.buffers[buffer];
         (address - start < region.bytes).then_some((region, address - start))
+    }
+
+    /// The same of a variable, where buffers are at addresses of this machine.
+    #[cold]
+    fn static_at(&self, address: u64) -> Option<(&Region, u64)> {
+        let number = (address >> REGION_BITS).checked_sub(FIRST_STATIC)?;
+        Some((self.statics.get(number as usize)?, address & ((1 << REGION_BITS) - 1)))
     }
 
     /// The region and offset of an access, which lies in it and is aligned.
@@ -402,6 +412,7 @@ impl Global {
         };
         let next_region = self.region(next).map(|(region, _)| region).filter(|_| next - address <= 1 << 34);
         match (found, next_region) {
+            (None, _) if address != 0 && self.are_at_hosts => self.wrong_at_hosts((address, bytes), verb),
             (None, _) if address == 0 => format!("{verb} address 0: the pointer is null"),
             (None, Some(region)) if address >> REGION_BITS != 0 || next - address <= 1 << 32 => {
                 before(region)
@@ -419,6 +430,28 @@ impl Global {
                 "{verb} {bytes} bytes at byte {offset} of {}, which is not a multiple of {bytes}",
                 region.name
             ),
+        }
+    }
+}
+
+impl Global {
+    /// The same of an address of this machine, in no buffer.
+    #[cold]
+    fn wrong_at_hosts(&self, (address, bytes): (u64, u64), verb: &str) -> Wrong {
+        let next = self.hosts.partition_point(|(start, _)| *start <= address);
+        let behind = next.checked_sub(1).map(|last| self.hosts[last]);
+        let behind = behind.map(|(start, buffer)| (address - start, &self.buffers[buffer]));
+        let before = self.hosts.get(next).map(|(start, buffer)| (start - address, &self.buffers[*buffer]));
+        let near = 1 << 20;
+        match (behind, before) {
+            (Some((offset, region)), _) if offset - region.bytes < near => format!(
+                "{verb} {bytes} bytes at byte {offset} of {}, which has {} bytes",
+                region.name, region.bytes
+            ),
+            (_, Some((distance, region))) if distance < near => {
+                format!("{verb} {bytes} bytes {distance} bytes before the start of {}", region.name)
+            }
+            _ => format!("{verb} address {address:#x}, which is in no buffer"),
         }
     }
 }
