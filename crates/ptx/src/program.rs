@@ -20,13 +20,21 @@ pub(crate) enum Logic {
     Xor,
 }
 
+/// Which threads a strong access or a fence orders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Scope {
+    Block,
+    Cluster,
+    #[default]
+    All,
+}
+
 /// How a strong access (volatile, relaxed, acquire, release, atomic) orders others (PTX ISA, "Memory Consistency Model").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Order {
     pub(crate) acquire: bool,
     pub(crate) release: bool,
-    /// Its scope is the block alone.
-    pub(crate) in_block: bool,
+    pub(crate) scope: Scope,
 }
 
 /// An access of memory.
@@ -688,7 +696,7 @@ pub(crate) enum Op {
     },
     /// `membar`, `fence`: makes a strong access before or after it acquire or release.
     Fence {
-        in_block: bool,
+        scope: Scope,
     },
     /// `fence.proxy.async`: bulk copies and products see what was written before it.
     FenceForAsync,
@@ -754,6 +762,7 @@ pub(crate) struct Static {
     pub(crate) name: String,
     pub(crate) bytes: u64,
     pub(crate) initial: Vec<u8>,
+    pub(crate) is_constant: bool,
 }
 
 /// A parameter of an entry.

@@ -50,9 +50,9 @@ pub(crate) fn kernel(
         }
         steps.push(Step { op, guard, line, settles: 0 });
     }
-    for (index, in_block) in first_guesses(&function, &flow) {
+    for (index, scope) in first_guesses(&function, &flow) {
         if let Op::Load(access) = &mut steps[index].op {
-            access.order = Some(Order { in_block, ..Order::default() });
+            access.order = Some(Order { scope, ..Order::default() });
         }
     }
     for index in 0..steps.len() {

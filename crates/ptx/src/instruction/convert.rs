@@ -270,6 +270,7 @@ fn window(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
 fn is_space(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
     let mut form = Form::of(at);
     let region = region(&mut form).ok_or_else(|| form.unsupported())?;
+    let region = if at.has("const") { Region::Constant } else { region };
     let [d, a] = operands(at)?;
     let a = decoder.wide(a, at).map(Slot::Wide).or_else(|_| Ok(Slot::Word(decoder.word(a, at)?, 32)))?;
     Ok(Op::IsSpace { region, own_only: !at.has("shared::cluster"), d: decoder.predicate(d, at)?, a })

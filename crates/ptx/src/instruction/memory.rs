@@ -7,7 +7,9 @@ use super::row::{Row, Since, decoded, free};
 use crate::decode::decoder::Decoder;
 use crate::decode::form::{Form, operands};
 use crate::error::Error;
-use crate::program::{Access, Address, Atomic, AtomicOp, Condition, Op, Order, Region, Slot, Tile, Type};
+use crate::program::{
+    Access, Address, Atomic, AtomicOp, Condition, Op, Order, Region, Scope, Slot, Tile, Type,
+};
 use crate::text::{Base, Instruction, Operand, Space};
 
 /// What `atom`, `red` and bulk copies combine by.
@@ -96,15 +98,18 @@ fn policy(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
 impl Decoder<'_> {
     /// The region of an access: what the form says, or, of a variable's address, where the variable is.
     fn region(&self, form: &mut Form<'_>, address: &Operand) -> Region {
-        if let Some(region) = region(form) {
-            return region;
+        let is_of_cluster = form.text().contains(".shared::cluster");
+        match region(form) {
+            Some(Region::Shared) if !is_of_cluster => return Region::SharedOfBlock,
+            Some(region) => return region,
+            None => {}
         }
         let space = match address {
             Operand::Address(Base::Symbol(name), _) => self.space_of(name),
             _ => None,
         };
         match space {
-            Some(Space::Shared) => Region::Shared,
+            Some(Space::Shared) => Region::SharedOfBlock,
             Some(Space::Local) => Region::Local,
             Some(Space::Parameter) => Region::Parameter,
             _ => Region::Generic,
@@ -343,12 +348,13 @@ impl Decoder<'_> {
 
 /// Takes the words that say how an access is ordered; none if it is weak.
 fn ordering(form: &mut Form<'_>) -> Option<Order> {
-    let in_block = form.flag("cta");
+    let scope = super::warp::scope(|word| form.flag(word));
     let [acquire, release, both] = ["acquire", "release", "acq_rel"].map(|word| form.flag(word));
     let others = ["volatile", "relaxed", "mmio"].map(|word| form.flag(word));
-    form.drop_if(|word| matches!(word, "weak" | "cluster" | "gpu" | "sys"));
+    form.drop_if(|word| matches!(word, "weak" | "gpu" | "sys"));
     let strong = acquire || release || both || others.contains(&true);
-    (strong || in_block).then_some(Order { acquire: acquire || both, release: release || both, in_block })
+    let order = Order { acquire: acquire || both, release: release || both, scope };
+    (strong || scope != Scope::All).then_some(order)
 }
 
 /// Takes the words that concern caches.

@@ -7,7 +7,7 @@ use crate::decode::decoder::Decoder;
 use crate::decode::form::{Form, operands};
 use crate::error::Error;
 use crate::lanes::{LANES, Lanes, Registers, WideLanes, each};
-use crate::program::{Logic, Op, Reduction, Shuffle, Slot, Type, Vote, Word};
+use crate::program::{Logic, Op, Reduction, Scope, Shuffle, Slot, Type, Vote, Word};
 use crate::text::{Instruction, Operand};
 
 #[rustfmt::skip]
@@ -138,7 +138,16 @@ fn nothing(_: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
 }
 
 fn fence(_: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
-    operands(at).map(|[]| Op::Fence { in_block: at.has("cta") })
+    operands(at).map(|[]| Op::Fence { scope: scope(|word| at.has(word)) })
+}
+
+/// The scope that a form names: what none does is for all.
+pub(crate) fn scope(mut has: impl FnMut(&str) -> bool) -> Scope {
+    match (has("cta"), has("cluster")) {
+        (true, _) => Scope::Block,
+        (false, true) => Scope::Cluster,
+        (false, false) => Scope::All,
+    }
 }
 
 fn fence_for_async(_: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {

@@ -8,10 +8,11 @@ use super::cluster::Clusters;
 use super::fault::{Race, Where};
 use super::flags::Flags;
 use super::flight::{Does, Flights};
-use super::shadow::{Check, STRONG, Shadow};
+use super::shadow::{ALL, Check, STRONG, Shadow, WRITES};
 use crate::decode::decoder::{FIRST_STATIC, REGION_BITS};
 use crate::error::{Error, Thread};
 use crate::lanes::{LANES, WideLanes, each};
+use crate::program::Scope;
 
 /// A buffer. Words are atomic, so that blocks on several threads may share it; no order between them is needed, as blocks
 /// that meet in one word are an error.
@@ -178,11 +179,10 @@ pub(super) enum Access {
     Read,
     Write,
     StrongRead {
-        /// Whether its scope is the block.
-        in_block: bool,
+        scope: Scope,
     },
     StrongWrite {
-        in_block: bool,
+        scope: Scope,
         /// Whether it has seen what it changes: it comes after the strong writes that it has met there.
         follows: bool,
     },
@@ -234,33 +234,29 @@ impl Global {
         if self.flights.any() {
             self.meets_copies(memory, access, (mask, &offset, bytes), by, &same)?;
         }
-        use Kind::{Read, Strong, StrongInBlock, StrongRead, StrongReadInBlock, Write};
-        let weak = |all, leaves| Check { all, foreign: &[], leaves, follows: false };
+        use Kind::{Read, Write};
+        let weak = |all, leaves| Check { all, strong: &[], scope: Scope::All, leaves, follows: false };
         let check = |lane: usize| -> Check {
             match access {
                 Access::Read if !self.orders_blocks => weak(&[Write], Read),
-                Access::Read => weak(&[Write, Strong, StrongInBlock], Read),
+                Access::Read => weak(WRITES, Read),
                 // what changes nothing races with what others change, as a read does
                 Access::Write if memory.is_watched && same(lane) => weak(STRONG, Read),
                 Access::Write if !self.orders_blocks => weak(&[Write, Read], Write),
-                Access::Write => {
-                    weak(&[Write, Read, Strong, StrongInBlock, StrongRead, StrongReadInBlock], Write)
-                }
+                Access::Write => weak(ALL, Write),
                 // strong accesses do not race with each other if the scope of each has both
-                Access::StrongRead { in_block } => Check {
+                Access::StrongRead { scope } => Check {
                     all: &[Write],
-                    foreign: if in_block { STRONG } else { &STRONG[1..] },
-                    leaves: if in_block { StrongReadInBlock } else { StrongRead },
+                    strong: STRONG,
+                    scope,
+                    leaves: Kind::strong_read(scope),
                     follows: false,
                 },
-                Access::StrongWrite { in_block, follows } => Check {
+                Access::StrongWrite { scope, follows } => Check {
                     all: &[Write, Read],
-                    foreign: if in_block {
-                        &[Strong, StrongInBlock, StrongRead, StrongReadInBlock]
-                    } else {
-                        &[StrongInBlock, StrongReadInBlock]
-                    },
-                    leaves: if in_block { StrongInBlock } else { Strong },
+                    strong: &ALL[2..],
+                    scope,
+                    leaves: Kind::strong_write(scope),
                     follows,
                 },
             }
@@ -474,9 +470,13 @@ fn race(
         let warp = usize::from(agent.1) % clusters.stride;
         format!("{place}, which warp {warp} of the same block {does}: there is no barrier between them")
     } else if agent.0 == by.clocks.cluster {
-        format!(
-            "{place}, which block number {number} of the same cluster {does}: there is no barrier between them"
-        )
+        let why = match access {
+            Access::StrongRead { .. } | Access::StrongWrite { .. } if kind.scope().is_some() => {
+                "the scope of one of them is .cta, which has one block"
+            }
+            _ => "there is no barrier between them",
+        };
+        format!("{place}, which block number {number} of the same cluster {does}: {why}")
     } else {
         let too = if does == access.verb() { " too" } else { "" };
         format!(

@@ -8,7 +8,7 @@ const HOSTS: [u64; 3] = [0x7f12_3456_7040, 0x7f12_3456_7080, 0x7f12_3456_7100];
 /// The entry of a body in which `%d1` to `%d3` are the arguments, and its buffers: two words of 64 bits count from 100 on in the first.
 fn text(body: &str) -> String {
     format!(
-        ".version 8.4\n.target sm_80\n.address_size 64\n.global .b64 own[4];\n\
+        ".version 8.4\n.target sm_80\n.address_size 64\n.global .b64 own[4];\n.const .b64 fixed[2];\n\
          .visible .entry one(.param .u64 a, .param .u64 b, .param .u64 c)\n.reqntid 1\n{{\n\
          .reg .pred %p<9>; .reg .b32 %r<20>; .reg .b64 %d<20>; .local .align 8 .b8 stack[16];\n\
          ld.param.b64 %d1, [a]; ld.param.b64 %d2, [b]; ld.param.b64 %d3, [c];\n{body}\nret;\n}}\n"
@@ -126,6 +126,19 @@ fn accesses_beyond_buffers_at_addresses_of_this_machine() {
         "{stores} mov.u64 %d5, own; st.global.b64 [own+8], 7; ld.global.b64 %d4, [%d5+8]; st.global.b64 [%d2+8], %d4;"
     );
     assert_eq!(run(&variable).expect("variables stay where they are")[1], 7);
+}
+
+#[test]
+fn an_address_is_constant_or_global_and_never_both() {
+    for (of, expected) in
+        [("mov.u64 %d4, fixed; add.s64 %d5, %d4, 8", 2), ("mov.u64 %d5, own", 1), ("mov.u64 %d5, %d1", 1)]
+    {
+        let body = format!(
+            "{of}; isspacep.global %p1, %d5; isspacep.const %p2, %d5; selp.b64 %d6, 1, 0, %p1; selp.b64 %d7, 2, 0, %p2;\n\
+             add.s64 %d8, %d6, %d7; st.global.b64 [%d2], %d8;"
+        );
+        assert_eq!(run(&body).expect(of)[0], expected, "{of}");
+    }
 }
 
 #[test]
