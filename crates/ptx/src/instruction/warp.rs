@@ -72,7 +72,8 @@ pub(super) const ROWS: &[Row] = &[
     decoded("membar", &[], "cta|gl|sys", fence).results(0),
     decoded("membar", &[], "=proxy alias", nothing).results(0),
     decoded("membar", &[], "=proxy async", fence_for_async).results(0).since(Since::Hopper),
-    decoded("fence", &[], "sc|acq_rel|acquire|release? cta|gpu|sys", fence).results(0),
+    decoded("fence", &[], "sc|acq_rel? cta|gpu|sys", fence).results(0),
+    decoded("fence", &[], "acquire|release cta|gpu|sys", fence).results(0).since(Since::Hopper),
     decoded("fence", &[], "sc|acq_rel|acquire|release? cluster", fence).results(0).since(Since::Hopper),
     // other fences of proxies, and of what a barrier object's start writes, order no accesses of threads
     decoded("fence", &[], "acquire&sync_restrict::shared::cluster|release&sync_restrict::shared::cta cluster", nothing).results(0).since(Since::Hopper),
@@ -175,6 +176,11 @@ fn barrier(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
     };
     if let Operand::Integer(id @ 16..) = id {
         return refused(&format!("there is no barrier {id}: a block has 16"));
+    }
+    if let Some(Operand::Integer(count)) = count
+        && !count.is_multiple_of(32)
+    {
+        return refused(&format!("it waits for a multiple of 32 threads, not {count}"));
     }
     let reduce = match reduced {
         None => None,
