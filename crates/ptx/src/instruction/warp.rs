@@ -1,7 +1,7 @@
 //! Branches, barriers, and what lanes exchange.
 
 use super::memory::touched_line;
-use super::row::{Row, Since, decoded, free};
+use super::row::{Row, Since, decoded, free, refused};
 use super::single;
 use crate::decode::decoder::Decoder;
 use crate::decode::form::{Form, operands};
@@ -95,6 +95,7 @@ pub(super) const ROWS: &[Row] = &[
     decoded("barrier", &["pred"], "=cta? =red and|or aligned?", barrier),
     decoded("barrier", &[], "=cluster =arrive release|relaxed? aligned?", cluster_barrier).since(Since::Hopper),
     decoded("barrier", &[], "=cluster =wait acquire? aligned?", cluster_barrier).since(Since::Hopper),
+    refused("fence", &[], "=proxy tensormap::generic acq_rel cta|cluster|gpu|sys", "fences that acquire and release tensor maps are not supported here"),
     decoded("shfl", &["b32"], "sync up|down|bfly|idx", |decoder, at| decoder.shuffle(&mut Form::of(at), at)),
     decoded("vote", &["pred"], "sync all|any|uni", |decoder, at| decoder.vote(&mut Form::of(at), at)),
     decoded("vote", &["b32"], "sync ballot", |decoder, at| decoder.vote(&mut Form::of(at), at)),

@@ -142,6 +142,15 @@ fn an_address_is_constant_or_global_and_never_both() {
 }
 
 #[test]
+fn pointers_in_a_table_lead_on() {
+    let body =
+        "ld.global.b64 %d4, [%d3]; mad.lo.s64 %d5, 8, 2, %d4; ld.b64 %d6, [%d5]; st.global.b64 [%d2], %d6;";
+    assert_eq!(run(body).expect("follows")[0], 103);
+    let body = "ld.global.v2.b64 {%d4, %d5}, [%d3]; setp.eq.s64 %p1, %d4, %d2; selp.b64 %d6, %d4, %d5, %p1; ld.b64 %d7, [%d6+8]; add.s64 %d8, %d7, 1; st.b64 [%d6], %d8;";
+    assert_eq!(run(body).expect("follows")[0], 1);
+}
+
+#[test]
 fn without_hosts_addresses_have_gaps() {
     let left = run_at(&[], &mut buffers(), "st.global.b64 [%d2], %d1;").expect("stores");
     assert_eq!(left[0], 1 << 36);

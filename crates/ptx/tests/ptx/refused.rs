@@ -326,6 +326,7 @@ fn forms_that_are_not_supported_here() {
         "cvt.rz.ue8m0x2.f32 %h1, %r1, %r2;",
         "cvt.pack.sat.s8.s32.b32 %r1, %r2, %r3, %r4;",
         "cvt.pack.sat.u16.s32 %r1, %r2, %r3;",
+        "fence.proxy.tensormap::generic.acq_rel.gpu;",
     ] {
         let error = kernel("sm_100a", line).expect_err(line).to_string();
         assert!(error.contains("are not supported here"), "{line}: {error}");
