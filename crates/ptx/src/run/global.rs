@@ -408,7 +408,7 @@ impl Global {
         };
         let next_region = self.region(next).map(|(region, _)| region).filter(|_| next - address <= 1 << 34);
         match (found, next_region) {
-            (None, _) if address != 0 && self.are_at_hosts => self.wrong_at_hosts((address, bytes), verb),
+            (None, _) if address >= 1 << 12 && self.are_at_hosts => self.wrong_at_hosts(address, verb),
             (None, _) if address == 0 => format!("{verb} address 0: the pointer is null"),
             (None, Some(region)) if address >> REGION_BITS != 0 || next - address <= 1 << 32 => {
                 before(region)
@@ -431,24 +431,24 @@ impl Global {
 }
 
 impl Global {
-    /// The same of an address of this machine, in no buffer.
+    /// The same of an address of this machine that is in no buffer, with the buffer that is near.
     #[cold]
-    fn wrong_at_hosts(&self, (address, bytes): (u64, u64), verb: &str) -> Wrong {
+    fn wrong_at_hosts(&self, address: u64, verb: &str) -> Wrong {
         let next = self.hosts.partition_point(|(start, _)| *start <= address);
         let behind = next.checked_sub(1).map(|last| self.hosts[last]);
         let behind = behind.map(|(start, buffer)| (address - start, &self.buffers[buffer]));
         let before = self.hosts.get(next).map(|(start, buffer)| (start - address, &self.buffers[*buffer]));
-        let near = 1 << 20;
-        match (behind, before) {
-            (Some((offset, region)), _) if offset - region.bytes < near => format!(
-                "{verb} {bytes} bytes at byte {offset} of {}, which has {} bytes",
-                region.name, region.bytes
-            ),
-            (_, Some((distance, region))) if distance < near => {
-                format!("{verb} {bytes} bytes {distance} bytes before the start of {}", region.name)
+        let near = 1 << 12;
+        let place = match (behind, before) {
+            (Some((offset, region)), _) if offset < region.bytes + near => {
+                format!(": it would be byte {offset} of {}, which has {} bytes", region.name, region.bytes)
             }
-            _ => format!("{verb} address {address:#x}, which is in no buffer"),
-        }
+            (_, Some((distance, region))) if distance < near => {
+                format!(": it is {distance} bytes before the start of {}", region.name)
+            }
+            _ => String::new(),
+        };
+        format!("{verb} address {address:#x}, which is in no buffer{place}")
     }
 }
 
