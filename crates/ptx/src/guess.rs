@@ -13,6 +13,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::flow::{Flow, effects};
 use crate::instruction::table::is_pure;
+use crate::instruction::warp::scope;
+use crate::program::Scope;
 use crate::rewrite::goes_around;
 use crate::text::{Base, Function, Instruction, Operand, RegisterId, Width};
 
@@ -58,8 +60,8 @@ type Place = (Base, i64);
 /// Steps along all paths from a load, at most.
 const MOST: usize = 100_000;
 
-/// The plain loads that are first guesses, each with whether its compare-and-swap has the scope of the block.
-pub(crate) fn first_guesses(function: &Function, flow: &Flow) -> Vec<(usize, bool)> {
+/// The plain loads that are first guesses, each with the scope of its compare-and-swap.
+pub(crate) fn first_guesses(function: &Function, flow: &Flow) -> Vec<(usize, Scope)> {
     let all = &function.instructions;
     let swaps: Vec<usize> =
         (0..all.len()).filter(|at| all[*at].name() == "atom" && all[*at].has("cas")).collect();
@@ -77,10 +79,10 @@ pub(crate) fn first_guesses(function: &Function, flow: &Flow) -> Vec<(usize, boo
         let alike = |at: &usize| space(&all[*at]) == space(&all[load]) && bits(&all[*at]) == bits(&all[load]);
         let swaps: Vec<usize> =
             swaps.iter().filter(|(_, other)| *other == place).map(|(at, _)| *at).filter(alike).collect();
-        let in_block = swaps.iter().any(|at| all[*at].has("cta"));
+        let scope = swaps.iter().map(|at| scope(|word| all[*at].has(word))).min().unwrap_or_default();
         let moves = matches!(place.0, Base::Register(base) if writes(&all[load], base));
         let paths = Paths { function, load, swaps, base: place.0 };
-        (!paths.swaps.is_empty() && !moves && paths.decide_nothing()).then_some((load, in_block))
+        (!paths.swaps.is_empty() && !moves && paths.decide_nothing()).then_some((load, scope))
     };
     (0..all.len()).filter(|at| is_plain_load(function, *at)).filter_map(guess).collect()
 }

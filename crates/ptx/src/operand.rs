@@ -73,7 +73,11 @@ pub(crate) enum Type {
 pub(crate) enum Region {
     Generic,
     Global,
+    /// Of `isspacep` alone: accesses find constants in global memory.
+    Constant,
     Shared,
+    /// Shared memory of the own block alone: `.shared`, `.shared::cta`.
+    SharedOfBlock,
     Local,
     Parameter,
 }

@@ -20,13 +20,21 @@ pub(crate) enum Logic {
     Xor,
 }
 
+/// Which threads a strong access or a fence orders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Scope {
+    Block,
+    Cluster,
+    #[default]
+    All,
+}
+
 /// How a strong access (volatile, relaxed, acquire, release, atomic) orders others (PTX ISA, "Memory Consistency Model").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Order {
     pub(crate) acquire: bool,
     pub(crate) release: bool,
-    /// Its scope is the block alone.
-    pub(crate) in_block: bool,
+    pub(crate) scope: Scope,
 }
 
 /// An access of memory.
@@ -690,7 +698,7 @@ pub(crate) enum Op {
     },
     /// `membar`, `fence`: makes a strong access before or after it acquire or release.
     Fence {
-        in_block: bool,
+        scope: Scope,
     },
     /// `fence.proxy.async`: bulk copies and products see what was written to shared memory before it.
     FenceForAsync,
@@ -756,6 +764,7 @@ pub(crate) struct Static {
     pub(crate) name: String,
     pub(crate) bytes: u64,
     pub(crate) initial: Vec<u8>,
+    pub(crate) is_constant: bool,
 }
 
 /// A parameter of an entry.
@@ -809,6 +818,8 @@ pub struct Kernel {
     pub(crate) rewrites: crate::rewrite::Rewrites,
     /// Whether the order of blocks can change results: there are atomic or other strong operations on global memory.
     pub(crate) ordered: bool,
+    /// Whether it handles addresses as data.
+    pub(crate) addresses: crate::decode::addresses::Addresses,
 }
 
 /// The lanes that an instruction must be reached by.

@@ -128,7 +128,13 @@ impl<'d> Decoder<'d> {
                         space.name()
                     )));
                 }
-                self.statics.push(Static { name: name.clone(), bytes, initial: initial.clone() });
+                let is_constant = *space == Space::Constant;
+                self.statics.push(Static {
+                    name: name.clone(),
+                    bytes,
+                    initial: initial.clone(),
+                    is_constant,
+                });
                 (FIRST_STATIC + self.statics.len() as u64 - 1) << REGION_BITS
             }
         };

@@ -1,5 +1,6 @@
 //! Instructions of the text into typed operations, once.
 
+pub(crate) mod addresses;
 pub(crate) mod decoder;
 pub(crate) mod form;
 mod fragments;
@@ -15,6 +16,7 @@ use crate::guess::first_guesses;
 use crate::program::{Condition, Effects, Kernel, Op, Order, Step};
 use crate::rewrite::{self, Compiler};
 use crate::text::{Function, Instruction, Module, Operand, expanded, inlined};
+use addresses::Addresses;
 use decoder::Decoder;
 
 /// One entry, for the architecture of the text or another one.
@@ -48,9 +50,9 @@ pub(crate) fn kernel(
         }
         steps.push(Step { op, guard, line, settles: 0 });
     }
-    for (index, in_block) in first_guesses(&function, &flow) {
+    for (index, scope) in first_guesses(&function, &flow) {
         if let Op::Load(access) = &mut steps[index].op {
-            access.order = Some(Order { in_block, ..Order::default() });
+            access.order = Some(Order { scope, ..Order::default() });
         }
     }
     for index in 0..steps.len() {
@@ -82,6 +84,7 @@ pub(crate) fn kernel(
     let unwritten = flow.unwritten(&function);
     let mut kernel = decoder.finish(&function, target, steps);
     (kernel.accumulators, kernel.unwritten) = (accumulators, unwritten);
+    kernel.addresses = Addresses::of(&function);
     kernel.doubts = rewritten.doubts.clone();
     kernel.rewrites = rewritten;
     kernel.forms = forms;
@@ -157,6 +160,7 @@ impl Decoder<'_> {
             sources: vec![],
             rewrites: rewrite::Rewrites::default(),
             ordered: self.ordered,
+            addresses: Addresses::default(),
         }
     }
 }

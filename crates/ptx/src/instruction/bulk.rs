@@ -36,7 +36,14 @@ impl Decoder<'_> {
         ];
         let action =
             actions.into_iter().find(|action| form.flag(action)).ok_or_else(|| form.unsupported())?;
-        let is_new = at.has("expect_tx") || matches!(action, "try_wait" | "complete_tx");
+        let words: Vec<&str> = at.form.split('.').skip(1).collect();
+        wrong_object(action, &words).map_or(Ok(()), |why| Err(form.refuse(&why)))?;
+        let arrives = matches!(action, "arrive" | "arrive_drop");
+        let counts = arrives && at.operands.len() == 3 && !at.has("noComplete");
+        let is_new =
+            ["expect_tx", "relaxed", "cluster", "shared::cluster"].into_iter().any(|word| at.has(word))
+                || matches!(action, "try_wait" | "complete_tx")
+                || counts;
         self.needs_hopper(is_new, form)?;
         let (expects, parity) = (action != "expect_tx" && form.flag("expect_tx"), form.flag("parity"));
         let relaxed = form.flag("relaxed");
@@ -48,6 +55,12 @@ impl Decoder<'_> {
             return Err(form.unsupported());
         }
         let all = at.operands.as_slice();
+        if arrives && at.has("shared::cluster") && all.first() != Some(&Operand::Sink) {
+            return Err(form.refuse("an arrival at another block has no state: its result is _"));
+        }
+        if arrives && (expects || at.has("noComplete")) && all.len() != 3 {
+            return Err(form.refuse("it needs a count"));
+        }
         if let ("pending_count", [d, state]) = (action, all) {
             let action = Action::Pending { d: self.word(d, at)?, state: self.wide(state, at)? };
             let address = Address { base: Slot::Sink, offset: 0 };
@@ -65,7 +78,15 @@ impl Decoder<'_> {
             ("expect_tx", [address, bytes]) => (address, Action::Expect(self.word(bytes, at)?)),
             ("complete_tx", [address, bytes]) => (address, Action::Complete(self.word(bytes, at)?)),
             // how long it may be suspended changes no result
-            ("test_wait" | "try_wait", [d, address, phase] | [d, address, phase, _]) => {
+            ("test_wait" | "try_wait", [d, address, phase, rest @ ..])
+                if rest.is_empty() || rest.len() == 1 && action == "try_wait" =>
+            {
+                if let (true, Operand::Integer(value @ 2..)) = (parity, phase) {
+                    return Err(form.refuse(&format!("a parity is 0 or 1, not {}", *value as i64)));
+                }
+                if let [time] = rest {
+                    self.word(time, at)?;
+                }
                 let phase = match parity {
                     true => Phase::Parity(self.word(phase, at)?),
                     false => Phase::State(self.wide(phase, at)?),
@@ -282,16 +303,19 @@ impl Decoder<'_> {
                 _ => Err(form.unsupported()),
             };
         }
-        if form.flag("prefetch") {
-            form.drop_if(|_| true);
-            return Ok(Op::Nothing);
+        let prefetches = form.flag("prefetch");
+        if prefetches && !form.flag("L2") {
+            return Err(form.refuse("it needs .L2"));
         }
         let op = if form.flag("reduce") { form.one_of(&REDUCTIONS) } else { None };
         self.ordered |= op.is_some();
         let policy = form.flag("L2::cache_hint");
         let multicasts = form.flag("multicast::cluster");
         let across = at.has("shared::cluster") && at.has("shared::cta") && !at.has("global");
-        let in_ = form.flag("mbarrier::complete_tx::bytes");
+        if multicasts && !at.has("shared::cluster") {
+            return Err(form.refuse(".multicast::cluster is for .shared::cluster"));
+        }
+        let in_ = form.flag("mbarrier::complete_tx::bytes") || prefetches;
         let out = form.flag("bulk_group");
         let tensor = form.flag("tensor");
         let dimensions = form.one_of(&[("1d", 1), ("2d", 2), ("3d", 3), ("4d", 4), ("5d", 5)]);
@@ -299,6 +323,9 @@ impl Decoder<'_> {
             matches!(word, "global" | "shared::cta" | "shared::cluster" | "tile" | "cta_group::1")
         });
         let has_rows = form.flag(if in_ { "tile::gather4" } else { "tile::scatter4" });
+        if has_rows && let Some(why) = Since::Blackwell.missing(self.architecture) {
+            return Err(form.refuse(why));
+        }
         let boxes = self.boxes(form, at, in_)?;
         // four rows have one coordinate of the column, and their numbers
         let wanted = match (has_rows, boxes) {
@@ -355,7 +382,23 @@ impl Decoder<'_> {
             },
             _ => Err(Error::unsupported(at.line, &at.form, "")),
         };
+        let size = match (tensor, prefetches, all) {
+            (false, true, [_, size]) | (false, false, [_, _, size, ..]) => Some(size),
+            _ => None,
+        };
+        if let Some(Operand::Integer(bytes)) = size
+            && !bytes.is_multiple_of(16)
+        {
+            return Err(form.refuse(&format!("its size is a multiple of 16 bytes, not {bytes}")));
+        }
         match (tensor, in_, out, all) {
+            (true, true, false, [source]) if prefetches && op.is_none() => {
+                part(self, source).map(|_| Op::Nothing)
+            }
+            (false, true, false, [from, bytes]) if prefetches && op.is_none() => {
+                self.address(from, at).and(self.word(bytes, at)).map(|_| Op::Nothing)
+            }
+            _ if prefetches => Err(form.unsupported()),
             (true, true, false, [to, source, barrier]) if op.is_none() => {
                 let part = part(self, source)?;
                 let (to, barrier) = (self.address(to, at)?, self.address(barrier, at)?);
@@ -387,6 +430,42 @@ impl Decoder<'_> {
             }
             _ => Err(form.unsupported()),
         }
+    }
+}
+
+/// Why the words of an operation on a barrier object do not go together, if they do not (PTX ISA, "mbarrier").
+fn wrong_object(action: &str, words: &[&str]) -> Option<String> {
+    let has = |word: &str| words.contains(&word);
+    let orders: &[&str] = match action {
+        "arrive" | "arrive_drop" => &["release", "relaxed"],
+        "test_wait" | "try_wait" => &["acquire", "relaxed"],
+        "expect_tx" | "complete_tx" => &["relaxed"],
+        _ => &[],
+    };
+    let order = ["release", "acquire", "relaxed"].into_iter().find(|word| has(word));
+    let scope = ["cta", "cluster"].into_iter().find(|word| has(word));
+    let reaches = matches!(action, "arrive" | "arrive_drop" | "expect_tx" | "complete_tx");
+    // what stands behind the name of the operation
+    let second = ["parity", "expect_tx"].into_iter().find(|word| *word != action && has(word));
+    match (order, scope) {
+        _ if words.first() != Some(&action) => Some(format!(".{action} comes first")),
+        _ if second.is_some_and(|word| words.get(1) != Some(&word)) => {
+            second.map(|word| format!(".{word} comes behind .{action}"))
+        }
+        (Some(order), _) if !orders.contains(&order) => Some(format!(".{action} has no .{order}")),
+        (Some(order), None) => Some(format!(".{order} needs a scope: .cta or .cluster")),
+        (None, Some(scope)) => Some(format!(".{scope} needs .{}", orders.first().unwrap_or(&"release"))),
+        _ if has("shared::cluster") && !reaches => {
+            Some(format!(".{action} does not reach other blocks: it has no .shared::cluster"))
+        }
+        _ if action == "pending_count" && (has("shared") || has("shared::cta")) => {
+            Some(".pending_count has no state space".to_owned())
+        }
+        _ if has("noComplete") => {
+            let other = ["relaxed", "cluster", "shared::cluster"].into_iter().find(|word| has(word));
+            other.map(|word| format!(".noComplete does not go with .{word}"))
+        }
+        _ => None,
     }
 }
 

@@ -9,7 +9,7 @@ use bitmma_functions::float::{flush as flush_code, nan};
 
 use super::compute::Computed;
 use super::narrow::{from_half, to_brain, to_half};
-use super::row::{Row, Since, decoded, free, kind, types};
+use super::row::{Row, Since, decoded, free, kind, refused, types};
 use super::single;
 use crate::decode::decoder::Decoder;
 use crate::decode::form::{Form, operands};
@@ -26,7 +26,8 @@ const INTEGERS: &str = "u8 u16 u32 u64 s8 s16 s32 s64";
 pub(super) const ROWS: &[Row] = &[
     decoded("mov", &["pred b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64"], "", moved).pure(),
     decoded("mov", &["b128"], "", moved_halves).pure(),
-    decoded("cvta", &["u64"], "=to? global|shared|shared::cta|shared::cluster|local|const|param|param::entry", window).pure(),
+    decoded("cvta", &["u64"], "=to? global|shared|shared::cta|local|const|param|param::entry", window).pure(),
+    decoded("cvta", &["u64"], "=to? shared::cluster", window).pure().since(Since::Hopper),
     decoded("cvt", &[INTEGERS, INTEGERS], "sat?", conversion).pure(),
     decoded("cvt", &[INTEGERS, "f16 f64"], "rni|rzi|rmi|rpi sat?", conversion).pure(),
     decoded("cvt", &[INTEGERS, "f32"], "rni|rzi|rmi|rpi ftz? sat?", conversion).pure(),
@@ -48,7 +49,8 @@ pub(super) const ROWS: &[Row] = &[
     decoded("cvt", &["f32", "bf16"], "rn|rz|rm|rp? ftz?", conversion).pure(),
     decoded("cvt", &["f16 f64", "bf16"], "rn|rz|rm|rp?", conversion).pure(),
     decoded("cvt", &["bf16", "f16"], "rn|rz|rm|rp?", conversion).pure(),
-    decoded("cvt", &["tf32", "f32"], "rn|rz satfinite? relu?", conversion).pure().since(Since::Hopper),
+    decoded("cvt", &["tf32", "f32"], "rn|rz relu?", conversion).pure().since(Since::Hopper),
+    decoded("cvt", &["tf32", "f32"], "rn|rz satfinite relu?", conversion).pure().since(Since::Blackwell),
     decoded("cvt", &["tf32", "f32"], "rna satfinite?", conversion).pure(),
     decoded("cvt", &["f16x2 bf16x2", "f32"], "rn|rz satfinite? relu?", conversion).pure(),
     decoded("cvt", &["e4m3x2 e5m2x2", "f32 f16x2"], "rn satfinite relu?", conversion).pure().since(Since::Ada),
@@ -58,6 +60,9 @@ pub(super) const ROWS: &[Row] = &[
     decoded("cvt", &["bf16x2", "ue8m0x2"], "rn", conversion).pure().since(Since::Blackwell),
     decoded("cvt", &["e2m3x2 e3m2x2 e2m1x2", "f32 f16x2"], "rn satfinite relu?", conversion).pure().since(Since::Blackwell),
     decoded("cvt", &[NARROW, "bf16x2"], "rn satfinite relu?", conversion).pure().since(Since::Blackwell),
+    refused("cvt", &["ue8m0x2", "f32 bf16x2"], "rz|rp satfinite?", "conversions to ue8m0x2 are not supported here"),
+    refused("cvt", &["s16 u16", "s32"], "=pack sat", "packed integers are not supported here"),
+    refused("cvt", &["s8 u8", "s32", "b32"], "=pack sat", "packed integers are not supported here"),
     decoded("isspacep", &[], "global|shared|shared::cta|local|const|param|param::entry", is_space).pure(),
     decoded("isspacep", &[], "shared::cluster", is_space).pure().since(Since::Hopper),
     free("mapa", |decoder, form, at| {
@@ -270,7 +275,12 @@ fn window(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
 fn is_space(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
     let mut form = Form::of(at);
     let region = region(&mut form).ok_or_else(|| form.unsupported())?;
+    let region = if at.has("const") { Region::Constant } else { region };
     let [d, a] = operands(at)?;
+    if let Operand::Symbol(name, _) = a {
+        let what = format!("'{}' takes a register, not the variable '{name}'", at.form);
+        return Err(Error::syntax(at.line, what));
+    }
     let a = decoder.wide(a, at).map(Slot::Wide).or_else(|_| Ok(Slot::Word(decoder.word(a, at)?, 32)))?;
     Ok(Op::IsSpace { region, own_only: !at.has("shared::cluster"), d: decoder.predicate(d, at)?, a })
 }

@@ -7,7 +7,9 @@ use super::row::{Row, Since, decoded, free};
 use crate::decode::decoder::Decoder;
 use crate::decode::form::{Form, operands};
 use crate::error::Error;
-use crate::program::{Access, Address, Atomic, AtomicOp, Condition, Op, Order, Region, Slot, Tile, Type};
+use crate::program::{
+    Access, Address, Atomic, AtomicOp, Condition, Op, Order, Region, Scope, Slot, Tile, Type,
+};
 use crate::text::{Base, Instruction, Operand, Space};
 
 /// What `atom`, `red` and bulk copies combine by.
@@ -96,15 +98,18 @@ fn policy(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
 impl Decoder<'_> {
     /// The region of an access: what the form says, or, of a variable's address, where the variable is.
     fn region(&self, form: &mut Form<'_>, address: &Operand) -> Region {
-        if let Some(region) = region(form) {
-            return region;
+        let is_of_cluster = form.text().contains(".shared::cluster");
+        match region(form) {
+            Some(Region::Shared) if !is_of_cluster => return Region::SharedOfBlock,
+            Some(region) => return region,
+            None => {}
         }
         let space = match address {
             Operand::Address(Base::Symbol(name), _) => self.space_of(name),
             _ => None,
         };
         match space {
-            Some(Space::Shared) => Region::Shared,
+            Some(Space::Shared) => Region::SharedOfBlock,
             Some(Space::Local) => Region::Local,
             Some(Space::Parameter) => Region::Parameter,
             _ => Region::Generic,
@@ -129,6 +134,20 @@ impl Decoder<'_> {
             form.one_of(&[("v2", 2), ("v4", 4), ("v8", 8)]).unwrap_or(1) * if wide { 2 } else { 1 };
         let kind = if wide { Type::B64 } else { form.need_kind()? };
         let bytes = (kind.bits() / 8) as u8;
+        let since = match () {
+            () if usize::from(bytes) * elements > 16 => Since::Blackwell,
+            () if is_of_cluster(at) => Since::Hopper,
+            () => Since::Always,
+        };
+        if let Some(why) = since.missing(self.architecture) {
+            return Err(form.refuse(why));
+        }
+        if !store && at.operands[data] == Operand::Sink {
+            return Err(Error::syntax(
+                at.line,
+                format!("'{}' takes a register for its result, not _", at.form),
+            ));
+        }
         if kind == Type::Pred || bytes == 0 || wide && elements > 2 {
             return Err(form.unsupported());
         }
@@ -161,6 +180,11 @@ impl Decoder<'_> {
     fn atomic(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
         let architecture = self.architecture;
         form.check(|name, words| wrong_atomic(name, words, architecture))?;
+        if is_of_cluster(at)
+            && let Some(why) = Since::Hopper.missing(architecture)
+        {
+            return Err(form.refuse(why));
+        }
         let returns = form.name == "atom";
         let order = ordering(form).unwrap_or_default();
         drop_hints(form);
@@ -274,6 +298,13 @@ impl Decoder<'_> {
         if !matches!(bytes, 4 | 8 | 16) || through == Some(false) && bytes != 16 {
             return Err(form.refuse("it copies 4, 8 or 16 bytes, through L2 alone 16"));
         }
+        if let [Operand::Integer(size)] = rest
+            && *size > bytes
+        {
+            return Err(
+                form.refuse(&format!("it reads at most the {bytes} bytes that it copies, not {size}"))
+            );
+        }
         let (mut size, mut ignore): (_, Option<Condition>) = (None, None);
         match rest {
             [] => {}
@@ -325,6 +356,10 @@ impl Decoder<'_> {
         }
         let [first, second] = operands(at)?;
         let (registers, address) = if form.name == "ldmatrix" { (first, second) } else { (second, first) };
+        let is_register = |one: &Operand| matches!(one, Operand::Register(_) | Operand::Sink);
+        if !matches!(registers, Operand::Vector(all) if all.iter().all(is_register)) {
+            return Err(Error::syntax(at.line, format!("'{}' takes registers in braces", at.form)));
+        }
         let list = self.list(registers, Type::B32, at)?;
         if list.len() != count {
             let given = list.len();
@@ -341,14 +376,20 @@ impl Decoder<'_> {
     }
 }
 
+/// Whether an access reaches other blocks of the cluster, or has that as its scope.
+fn is_of_cluster(at: &Instruction) -> bool {
+    at.has("cluster") || at.has("shared::cluster")
+}
+
 /// Takes the words that say how an access is ordered; none if it is weak.
 fn ordering(form: &mut Form<'_>) -> Option<Order> {
-    let in_block = form.flag("cta");
+    let scope = super::warp::scope(|word| form.flag(word));
     let [acquire, release, both] = ["acquire", "release", "acq_rel"].map(|word| form.flag(word));
     let others = ["volatile", "relaxed", "mmio"].map(|word| form.flag(word));
-    form.drop_if(|word| matches!(word, "weak" | "cluster" | "gpu" | "sys"));
+    form.drop_if(|word| matches!(word, "weak" | "gpu" | "sys"));
     let strong = acquire || release || both || others.contains(&true);
-    (strong || in_block).then_some(Order { acquire: acquire || both, release: release || both, in_block })
+    let order = Order { acquire: acquire || both, release: release || both, scope };
+    (strong || scope != Scope::All).then_some(order)
 }
 
 /// Takes the words that concern caches.
@@ -403,6 +444,9 @@ fn wrong_atomic(name: &str, words: &[&str], architecture: Architecture) -> Optio
     }
     if any(words, &["volatile", "mmio", "weak"]) || name == "red" && any(words, &["acquire", "acq_rel"]) {
         return Some("it is not ordered in this way".to_owned());
+    }
+    if matches!(kind, "bf16" | "bf16x2") && Since::Hopper.missing(architecture).is_some() {
+        return Some(format!(".{op} of {kind} needs sm_90 or later"));
     }
     match count {
         1 if half && op != "add" => Some(format!(".{op} of halves takes vectors")),

@@ -1,13 +1,13 @@
 //! Branches, barriers, and what lanes exchange.
 
 use super::memory::touched_line;
-use super::row::{Row, Since, decoded, free};
+use super::row::{Row, Since, decoded, free, refused};
 use super::single;
 use crate::decode::decoder::Decoder;
 use crate::decode::form::{Form, operands};
 use crate::error::Error;
 use crate::lanes::{LANES, Lanes, Registers, WideLanes, each};
-use crate::program::{Logic, Op, Reduction, Shuffle, Slot, Type, Vote, Word};
+use crate::program::{Logic, Op, Reduction, Scope, Shuffle, Slot, Type, Vote, Word};
 use crate::text::{Instruction, Operand};
 
 #[rustfmt::skip]
@@ -72,7 +72,8 @@ pub(super) const ROWS: &[Row] = &[
     decoded("membar", &[], "cta|gl|sys", fence).results(0),
     decoded("membar", &[], "=proxy alias", nothing).results(0),
     decoded("membar", &[], "=proxy async", fence_for_async).results(0).since(Since::Hopper),
-    decoded("fence", &[], "sc|acq_rel|acquire|release? cta|gpu|sys", fence).results(0),
+    decoded("fence", &[], "sc|acq_rel? cta|gpu|sys", fence).results(0),
+    decoded("fence", &[], "acquire|release cta|gpu|sys", fence).results(0).since(Since::Hopper),
     decoded("fence", &[], "sc|acq_rel|acquire|release? cluster", fence).results(0).since(Since::Hopper),
     // other fences of proxies, and of what a barrier object's start writes, order no accesses of threads; what threads write to global
     // memory is not compared with what copies read, so that a fence of that alone orders nothing
@@ -96,6 +97,7 @@ pub(super) const ROWS: &[Row] = &[
     decoded("barrier", &["pred"], "=cta? =red and|or aligned?", barrier),
     decoded("barrier", &[], "=cluster =arrive release|relaxed? aligned?", cluster_barrier).since(Since::Hopper),
     decoded("barrier", &[], "=cluster =wait acquire? aligned?", cluster_barrier).since(Since::Hopper),
+    refused("fence", &[], "=proxy tensormap::generic acq_rel cta|cluster|gpu|sys", "fences that acquire and release tensor maps are not supported here"),
     decoded("shfl", &["b32"], "sync up|down|bfly|idx", |decoder, at| decoder.shuffle(&mut Form::of(at), at)),
     decoded("vote", &["pred"], "sync all|any|uni", |decoder, at| decoder.vote(&mut Form::of(at), at)),
     decoded("vote", &["b32"], "sync ballot", |decoder, at| decoder.vote(&mut Form::of(at), at)),
@@ -140,7 +142,16 @@ fn nothing(_: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
 }
 
 fn fence(_: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
-    operands(at).map(|[]| Op::Fence { in_block: at.has("cta") })
+    operands(at).map(|[]| Op::Fence { scope: scope(|word| at.has(word)) })
+}
+
+/// The scope that a form names: what none does is for all.
+pub(crate) fn scope(mut has: impl FnMut(&str) -> bool) -> Scope {
+    match (has("cta"), has("cluster")) {
+        (true, _) => Scope::Block,
+        (false, true) => Scope::Cluster,
+        (false, false) => Scope::All,
+    }
 }
 
 fn fence_for_async(_: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
@@ -168,6 +179,11 @@ fn barrier(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
     };
     if let Operand::Integer(id @ 16..) = id {
         return refused(&format!("there is no barrier {id}: a block has 16"));
+    }
+    if let Some(Operand::Integer(count)) = count
+        && !count.is_multiple_of(32)
+    {
+        return refused(&format!("it waits for a multiple of 32 threads, not {count}"));
     }
     let reduce = match reduced {
         None => None,

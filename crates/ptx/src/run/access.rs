@@ -54,9 +54,9 @@ impl Warp {
             match resolve(region, addresses[lane]) {
                 (Region::Shared, at) => {
                     let Reached { shared, clocks, at, base, .. } =
-                        block.reach(self.number, at).map_err(fault)?;
+                        block.reach_in(region, self.number, at).map_err(fault)?;
                     let at = shared.checked(at, size, "reads").map_err(fault)?;
-                    let by = clocks.by(self.number);
+                    let by = clocks.by(self.number).within(order);
                     let noted = shared.note_read(at, size as usize, (order.is_some(), true), by);
                     noted.map_err(|race| Fault::new(lane, race))?;
                     if let Some(order) = order {
@@ -77,7 +77,7 @@ impl Warp {
                 (_, at) => {
                     let launch = block.launch;
                     let (memory, offset) = launch.global.checked(at, size, "reads").map_err(fault)?;
-                    let strong = |order: Order| Reach::StrongRead { in_block: order.in_block };
+                    let strong = |order: Order| Reach::StrongRead { scope: order.scope };
                     let kind = order.map_or(Reach::Read, strong);
                     self.note_global(memory, kind, (1 << lane, |_| offset, size as u8), |_| false, block)?;
                     for (index, value) in values[..elements.len()].iter_mut().enumerate() {
@@ -194,13 +194,13 @@ impl Warp {
             match resolve(region, addresses[lane]) {
                 (Region::Shared, at) => {
                     let Reached { shared, clocks, at, base, .. } =
-                        block.reach(self.number, at).map_err(fault)?;
+                        block.reach_in(region, self.number, at).map_err(fault)?;
                     let at = shared.checked(at, size, "writes").map_err(fault)?;
                     let place = |index: usize| at + step(index) as usize;
                     let same = |shared: &Shared| {
                         (0..elements.len()).all(|index| shared.get(place(index), bytes) == value(index))
                     };
-                    let by = clocks.by(self.number);
+                    let by = clocks.by(self.number).within(order);
                     let kind = if order.is_some() { Kind::Strong } else { Kind::Write };
                     let changes = launch.may_spin && !same(shared);
                     let noted = shared.note_write(at, size as usize, (kind, false), by, same);
@@ -265,7 +265,7 @@ impl Warp {
                 memory.load(offset, bytes) == self.registers.any_lane(*element, lane) & keep
             })
         };
-        let strong = |order: Order| Reach::StrongWrite { in_block: order.in_block, follows: false };
+        let strong = |order: Order| Reach::StrongWrite { scope: order.scope, follows: false };
         let reach = order.map_or(Reach::Write, strong);
         let size = bytes * elements.len() as u8;
         self.note_global(memory, reach, (lanes, &offset, size), same, block)
@@ -315,11 +315,11 @@ impl Warp {
                 let old = match space {
                     Region::Shared => {
                         let Reached { shared, clocks, at, base, .. } =
-                            block.reach(self.number, at).map_err(fault)?;
+                            block.reach_in(region, self.number, at).map_err(fault)?;
                         let at = shared.checked(at, size, "changes").map_err(fault)? + step as usize;
                         let flag = (self.number, base + at as u64);
                         let follows = clocks.acquire(flag, order, observes, None) || observes;
-                        let by = clocks.by(self.number);
+                        let by = clocks.by(self.number).within(Some(order));
                         let race = |race: Race| Fault::new(lane, race);
                         // its write leaves a mark
                         shared.note_read(at, bytes.into(), (true, false), by).map_err(race)?;
@@ -340,7 +340,7 @@ impl Warp {
                         let flags = Some(&launch.global.flags);
                         let flag = (self.number, at + step);
                         let follows = block.clocks.acquire(flag, order, observes, flags) || observes;
-                        let reach = Reach::StrongWrite { in_block: order.in_block, follows };
+                        let reach = Reach::StrongWrite { scope: order.scope, follows };
                         let lanes = (1 << lane, |_| offset + step, bytes);
                         self.note_global(memory, reach, lanes, |_| false, block)?;
                         block.clocks.release(flag, order, true, flags);

@@ -5,8 +5,10 @@ use crate::program::Region;
 
 /// The space of an address of generic memory.
 pub(super) fn resolve(region: Region, address: u64) -> (Region, u64) {
-    if region != Region::Generic {
-        return (region, address);
+    match region {
+        Region::Generic => {}
+        Region::SharedOfBlock => return (Region::Shared, address),
+        _ => return (region, address),
     }
     match address >> REGION_BITS {
         window if window == SHARED_WINDOW >> REGION_BITS => (Region::Shared, address - SHARED_WINDOW),

@@ -48,10 +48,10 @@ pub enum Argument {
 }
 
 impl Argument {
-    /// The bytes of an argument in its parameter; `at` counts from 0.
-    pub(crate) fn bytes(&self, parameter: &Parameter, at: usize) -> Result<Vec<u8>, Error> {
+    /// The bytes of an argument in its parameter; `at` counts from 0. `bases`: where the buffers lie.
+    pub(crate) fn bytes(&self, parameter: &Parameter, at: usize, bases: &[u64]) -> Result<Vec<u8>, Error> {
         let Argument::TensorMap { buffer, map } = *self else {
-            return Ok(self.bits(parameter, at)?.to_le_bytes()[..parameter.bytes as usize].to_vec());
+            return Ok(self.bits(parameter, at, bases)?.to_le_bytes()[..parameter.bytes as usize].to_vec());
         };
         if parameter.bytes != SIZE as u64 {
             let Parameter { name, bytes, .. } = parameter;
@@ -60,11 +60,11 @@ impl Argument {
             )));
         }
         map.checked()?;
-        let address = ((buffer as u64 + 1) << crate::decode::decoder::REGION_BITS) + map.address;
+        let address = bases[buffer].wrapping_add(map.address);
         Ok(TensorMap { address, ..map }.bytes().to_vec())
     }
 
-    fn bits(&self, parameter: &Parameter, at: usize) -> Result<u64, Error> {
+    fn bits(&self, parameter: &Parameter, at: usize, bases: &[u64]) -> Result<u64, Error> {
         let Parameter { name, kind, bytes, pointer, .. } = parameter;
         let what = if *pointer { "a pointer".to_owned() } else { format!("of type {kind}") };
         let wrong = |given: String| {
@@ -85,7 +85,7 @@ impl Argument {
         };
         match *self {
             Argument::Pointer { buffer, offset } if bits == 64 && !float => {
-                Ok(((buffer as u64 + 1) << crate::decode::decoder::REGION_BITS) + offset)
+                Ok(bases[buffer].wrapping_add(offset))
             }
             Argument::Null if bits == 64 && !float => Ok(0),
             Argument::Pointer { .. } => Err(wrong("an array".to_owned())),

@@ -16,7 +16,7 @@ use super::warp::Warp;
 use crate::decode::decoder::RANK_SHIFT;
 use crate::instruction::bulk::reduces;
 use crate::lanes::each;
-use crate::program::{Address, AtomicOp, Bulk, Part, Region, Type, Word};
+use crate::program::{Address, AtomicOp, Bulk, Part, Region, Scope, Type, Word};
 
 /// Visits all elements of rows: where each is in the box, and in global memory, if it is in the tensor.
 fn visit(
@@ -555,7 +555,7 @@ fn pieces_of(bytes: &[u8]) -> Vec<Piece> {
 }
 
 /// How a copy that combines accesses global memory: as `red` with the scope of the device.
-const COMBINES: Reach = Reach::StrongWrite { in_block: false, follows: false };
+const COMBINES: Reach = Reach::StrongWrite { scope: Scope::All, follows: false };
 
 /// Adds bytes to ranges, of which those that lie together are one.
 fn extend(ranges: &mut Vec<Range>, (at, bytes): Range) {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::flags::Flags;
-use crate::program::Order;
+use crate::program::{Order, Scope};
 
 /// A warp of a launch: its cluster, and its number there.
 pub(super) type Agent = (u32, u8);
@@ -23,20 +23,45 @@ pub(super) enum Kind {
     Write,
     /// A strong write or an atomic operation: they race with weak accesses only.
     Strong,
-    /// The same with the scope of its block: for other blocks it is as good as weak.
+    /// The same with the scope of its cluster: for blocks of others it is as good as weak.
+    StrongInCluster,
+    /// The same with the scope of its block.
     StrongInBlock,
     /// A strong read: it races with weak writes only.
     StrongRead,
+    /// The same with the scope of its cluster.
+    StrongReadInCluster,
     /// The same with the scope of its block.
     StrongReadInBlock,
 }
 
 /// Kinds of accesses.
-pub(super) const KINDS: usize = 6;
+pub(super) const KINDS: usize = 8;
 
 impl Kind {
     pub(super) fn reads(self) -> bool {
-        matches!(self, Kind::Read | Kind::StrongRead | Kind::StrongReadInBlock)
+        use Kind::{Read, StrongRead, StrongReadInBlock, StrongReadInCluster};
+        matches!(self, Read | StrongRead | StrongReadInCluster | StrongReadInBlock)
+    }
+
+    /// A strong write of a scope.
+    pub(super) fn strong_write(scope: Scope) -> Kind {
+        [Kind::StrongInBlock, Kind::StrongInCluster, Kind::Strong][scope as usize]
+    }
+
+    /// A strong read of a scope.
+    pub(super) fn strong_read(scope: Scope) -> Kind {
+        [Kind::StrongReadInBlock, Kind::StrongReadInCluster, Kind::StrongRead][scope as usize]
+    }
+
+    /// The scope of a strong access.
+    pub(super) fn scope(self) -> Option<Scope> {
+        match self {
+            Kind::Read | Kind::Write => None,
+            Kind::Strong | Kind::StrongRead => Some(Scope::All),
+            Kind::StrongInCluster | Kind::StrongReadInCluster => Some(Scope::Cluster),
+            Kind::StrongInBlock | Kind::StrongReadInBlock => Some(Scope::Block),
+        }
     }
 }
 
@@ -48,10 +73,36 @@ pub(super) struct By<'c> {
     pub(super) now: u32,
     /// Everything up to then is ordered before it.
     base: u32,
+    /// Whether the scope of the access is its block, of several of a cluster.
+    pub(super) in_block: bool,
     pub(super) clocks: &'c Clocks,
 }
 
 impl By<'_> {
+    /// The same by an access that is ordered so.
+    #[inline(always)]
+    pub(super) fn within(self, order: Option<Order>) -> Self {
+        let in_block = order.is_some_and(|order| order.scope == Scope::Block) && self.clocks.has_others();
+        By { in_block, ..self }
+    }
+
+    /// The least scope that has the warp and another one.
+    #[inline(always)]
+    pub(super) fn least_scope(self, (cluster, other): Agent) -> Scope {
+        let block = |warp: u8| usize::from(warp) / self.clocks.stride;
+        match () {
+            () if cluster != self.clocks.cluster => Scope::All,
+            () if block(other) != block(self.warp) => Scope::Cluster,
+            () => Scope::Block,
+        }
+    }
+
+    /// Bits of the warps of other blocks of the cluster.
+    pub(super) fn others(self) -> u32 {
+        let first = usize::from(self.warp) / self.clocks.stride * self.clocks.stride;
+        (0..self.clocks.stride).fold(u32::MAX, |others, warp| others & !(1 << (first + warp)))
+    }
+
     /// Whether everything that the block did at a time is ordered before what anyone does now.
     #[inline(always)]
     pub(super) fn is_old(self, time: u32) -> bool {
@@ -82,8 +133,17 @@ pub(crate) struct Clocks {
     ended: Vec<usize>,
     /// What warps left at named barriers that they did not wait for, by the first warp of the block, and barrier.
     arrived: HashMap<(usize, u32), Vec<Left>>,
-    /// What was released to warps of this block, by address.
-    flags: HashMap<u64, Arc<Known>>,
+    /// What was released to warps of the cluster, by address.
+    flags: HashMap<u64, Released>,
+}
+
+/// What was released at an address.
+#[derive(Default)]
+struct Released {
+    /// To all blocks of the cluster.
+    to_cluster: Option<Arc<Known>>,
+    /// To a block, by its first warp.
+    to_block: BTreeMap<usize, Arc<Known>>,
 }
 
 /// The barrier of a cluster.
@@ -115,11 +175,13 @@ struct Clock {
 struct Passed {
     /// Times of warps of other blocks.
     foreign: Option<Arc<Known>>,
-    /// What fences let a strong write release to other blocks. After a barrier that of any warp does, as on a GPU: `__threadfence();
-    /// __syncthreads(); if (thread == 0) atomicAdd(…)` releases what all threads wrote.
-    fenced: Option<Arc<Known>>,
-    /// What strong reads have read that a fence acquires: after a barrier one of any warp does.
-    read: Option<Arc<Known>>,
+    /// What fences let a strong write release to other blocks of the cluster, and to all. After a barrier that of any warp does, as
+    /// on a GPU: `__threadfence(); __syncthreads(); if (thread == 0) atomicAdd(…)` releases what all threads wrote.
+    fenced: [Option<Arc<Known>>; 2],
+    /// What strong reads have read that a fence of at least that scope acquires: after a barrier one of any warp does.
+    read: [Option<Arc<Known>>; 3],
+    /// Whether a barrier of the cluster has shown that all of its blocks have started.
+    has_met: bool,
     /// Groups of asynchronous products of each warpgroup that were waited for.
     products: [u32; GROUPS],
 }
@@ -148,8 +210,13 @@ impl Left {
 impl Passed {
     fn join(&mut self, other: &Passed) {
         join_any(&mut self.foreign, other.foreign.as_ref());
-        join_any(&mut self.fenced, other.fenced.as_ref());
-        join_any(&mut self.read, other.read.as_ref());
+        for (own, other) in self.fenced.iter_mut().zip(&other.fenced) {
+            join_any(own, other.as_ref());
+        }
+        for (own, other) in self.read.iter_mut().zip(&other.read) {
+            join_any(own, other.as_ref());
+        }
+        self.has_met |= other.has_met;
         self.products = std::array::from_fn(|group| self.products[group].max(other.products[group]));
     }
 }
@@ -208,7 +275,21 @@ impl Clocks {
     #[inline(always)]
     pub(super) fn by(&self, warp: usize) -> By<'_> {
         let warp = self.first + warp;
-        By { warp: warp as u8, now: self.warps[warp].own, base: self.base, clocks: self }
+        By { warp: warp as u8, now: self.warps[warp].own, base: self.base, in_block: false, clocks: self }
+    }
+
+    /// Whether the cluster has several blocks.
+    #[inline(always)]
+    pub(super) fn has_others(&self) -> bool {
+        self.warps.len() > self.stride
+    }
+
+    /// Whether a warp knows that a block of the cluster has started: of something that a warp of it did, or by a barrier.
+    pub(super) fn has_started(&self, warp: usize, rank: usize) -> bool {
+        let warp = self.first + warp;
+        let first = rank * self.stride;
+        let mut others = first..first + self.stride;
+        self.warps[warp].passed.has_met || others.any(|other| self.knows(warp as u8, other as u8, 1))
     }
 
     /// Whether what another warp of the block did at a time is ordered before what this one does now.
@@ -278,7 +359,7 @@ impl Clocks {
     pub(super) fn leave_relaxed(&self, warp: usize) -> Left {
         let Clock { fenced, passed, .. } = &self.warps[self.first + warp];
         let mut known = fenced.clone();
-        join_any(&mut known, passed.fenced.as_ref());
+        join_any(&mut known, passed.fenced[0].as_ref());
         Left { known: known.unwrap_or_default(), passed: Passed::default() }
     }
 
@@ -308,6 +389,7 @@ impl Clocks {
     pub(super) fn leave_meeting(&mut self, warp: usize) {
         let released = self.meeting.released.clone();
         self.take(warp, &released);
+        self.warps[self.first + warp].passed.has_met = true;
     }
 
     /// Warps of the cluster that neither are at its barrier nor have ended.
@@ -370,15 +452,17 @@ impl Clocks {
     }
 
     /// `fence`, `membar`
-    pub(super) fn fence(&mut self, warp: usize, in_block: bool) {
+    pub(super) fn fence(&mut self, warp: usize, scope: Scope) {
         let warp = self.first + warp;
-        if let Some(read) = self.warps[warp].passed.read.take() {
-            self.learn(warp, &read);
+        for of in 0..=scope as usize {
+            if let Some(read) = self.warps[warp].passed.read[of].take() {
+                self.learn(warp, &read);
+            }
         }
         let known = Some(Arc::new(self.all_known(warp)));
         let clock = &mut self.warps[warp];
-        if !in_block {
-            clock.passed.fenced.clone_from(&known);
+        for fenced in &mut clock.passed.fenced[..scope as usize] {
+            fenced.clone_from(&known);
         }
         clock.fenced = known;
         self.advance(warp);
@@ -401,7 +485,7 @@ impl Clocks {
     }
 
     /// A strong write at an address, or with `changes` an atomic operation, which also reads there. What it releases goes to the
-    /// block, and to others (`flags`) if its scope is larger.
+    /// block, to its cluster, and to others (`flags`), as far as its scope goes.
     pub(super) fn release(
         &mut self,
         (warp, at): (usize, u64),
@@ -412,12 +496,15 @@ impl Clocks {
         let warp = self.first + warp;
         let all = order.release.then(|| Arc::new(self.all_known(warp)));
         let Clock { fenced, passed, .. } = &self.warps[warp];
-        let to_all = all.or_else(|| passed.fenced.clone());
-        let mut to_block = if order.release { None } else { fenced.clone() };
-        join_any(&mut to_block, to_all.as_ref());
+        let [to_cluster, to_all] = [(Scope::Cluster, &passed.fenced[0]), (Scope::All, &passed.fenced[1])]
+            .map(|(scope, fenced)| all.clone().or_else(|| fenced.clone()).filter(|_| scope <= order.scope));
+        let mut to_block = all.clone().or_else(|| fenced.clone());
+        if all.is_none() {
+            join_any(&mut to_block, passed.fenced[0].as_ref());
+        }
         // a write that releases nothing ends what an earlier one released; an atomic operation passes it on
         if let Some(flags) = flags {
-            match to_all.filter(|_| !order.in_block) {
+            match to_all {
                 Some(known) => flags.release(at, known, changes),
                 None if !changes => flags.remove(at),
                 None => {}
@@ -429,10 +516,13 @@ impl Clocks {
             }
             return;
         };
-        match changes {
-            true => join(self.flags.entry(at).or_default(), &known),
-            false => _ = self.flags.insert(at, known),
+        let first = self.first;
+        let released = self.flags.entry(at).or_default();
+        if !changes {
+            *released = Released::default();
         }
+        join(released.to_block.entry(first).or_default(), &known);
+        join_any(&mut released.to_cluster, to_cluster.as_ref());
         self.advance(warp);
     }
 
@@ -447,15 +537,23 @@ impl Clocks {
         flags: Option<&Flags>,
     ) -> bool {
         let warp = self.first + warp;
-        let mut all = self.flags.get(&at).cloned();
-        join_any(&mut all, flags.filter(|_| !order.in_block).and_then(|flags| flags.get(at)).as_ref());
-        let Some(known) = all else { return false };
-        if order.acquire || observes {
-            self.learn(warp, &known);
-        } else {
-            join_any(&mut self.warps[warp].passed.read, Some(&known));
+        let released = self.flags.get(&at);
+        let all = [
+            released.and_then(|released| released.to_block.get(&self.first)).cloned(),
+            released
+                .and_then(|released| released.to_cluster.clone())
+                .filter(|_| order.scope >= Scope::Cluster),
+            flags.filter(|_| order.scope == Scope::All).and_then(|flags| flags.get(at)),
+        ];
+        let is_any = all.iter().any(Option::is_some);
+        for (scope, known) in all.iter().enumerate() {
+            let Some(known) = known else { continue };
+            match order.acquire || observes {
+                true => self.learn(warp, known),
+                false => join_any(&mut self.warps[warp].passed.read[scope], Some(known)),
+            }
         }
-        true
+        is_any
     }
 
     /// The group of asynchronous products that a warp has not committed yet.

@@ -8,10 +8,11 @@ use super::cluster::Clusters;
 use super::fault::{Race, Where};
 use super::flags::Flags;
 use super::flight::{Does, Flights};
-use super::shadow::{Check, STRONG, Shadow};
+use super::shadow::{ALL, Check, STRONG, Shadow, WRITES};
 use crate::decode::decoder::{FIRST_STATIC, REGION_BITS};
 use crate::error::{Error, Thread};
 use crate::lanes::{LANES, WideLanes, each};
+use crate::program::Scope;
 
 /// A buffer. Words are atomic, so that blocks on several threads may share it; no order between them is needed, as blocks
 /// that meet in one word are an error.
@@ -36,9 +37,9 @@ fn no_memory(name: &str, bytes: u64) -> Error {
 pub(crate) type Wrong = String;
 
 impl Region {
-    /// The buffer of a number; `is_watched`: whether it is read and written, and not by one warp alone. An error if there is no
+    /// The buffer at an address; `is_watched`: whether it is read and written, and not by one warp alone. An error if there is no
     /// memory for it.
-    pub(crate) fn new(name: String, number: u64, bytes: &[u8], is_watched: bool) -> Result<Region, Error> {
+    pub(crate) fn new(name: String, base: u64, bytes: &[u8], is_watched: bool) -> Result<Region, Error> {
         let mut words: Vec<AtomicU32> = vec![];
         if words.try_reserve_exact(bytes.len().div_ceil(4)).is_err() {
             return Err(no_memory(&name, bytes.len() as u64));
@@ -52,7 +53,7 @@ impl Region {
         Ok(Region {
             name,
             bytes: bytes.len() as u64,
-            base: number << REGION_BITS,
+            base,
             touches: Shadow::new(words.len()),
             is_watched,
             written: AtomicBool::new(false),
@@ -147,10 +148,12 @@ pub(crate) fn is_aligned(address: u64, bytes: u64) -> bool {
 
 /// All buffers of a launch.
 pub(crate) struct Global {
-    /// Arguments; region a is at (1 + a) << REGION_BITS.
+    /// Arguments; region a is at (1 + a) << REGION_BITS, or where this machine has it.
     pub(crate) buffers: Vec<Region>,
     /// Where this machine has them, in order: the address and the buffer.
     pub(crate) hosts: Vec<(u64, usize)>,
+    /// Whether they lie there for the kernel, too.
+    pub(crate) are_at_hosts: bool,
     pub(crate) statics: Vec<Region>,
     /// Whether accesses of several warps may meet, and the order of warps is the usual one.
     pub(super) looks: bool,
@@ -176,11 +179,10 @@ pub(super) enum Access {
     Read,
     Write,
     StrongRead {
-        /// Whether its scope is the block.
-        in_block: bool,
+        scope: Scope,
     },
     StrongWrite {
-        in_block: bool,
+        scope: Scope,
         /// Whether it has seen what it changes: it comes after the strong writes that it has met there.
         follows: bool,
     },
@@ -232,33 +234,29 @@ impl Global {
         if self.flights.any() {
             self.meets_copies(memory, access, (mask, &offset, bytes), by, &same)?;
         }
-        use Kind::{Read, Strong, StrongInBlock, StrongRead, StrongReadInBlock, Write};
-        let weak = |all, leaves| Check { all, foreign: &[], leaves, follows: false };
+        use Kind::{Read, Write};
+        let weak = |all, leaves| Check { all, strong: &[], scope: Scope::All, leaves, follows: false };
         let check = |lane: usize| -> Check {
             match access {
                 Access::Read if !self.orders_blocks => weak(&[Write], Read),
-                Access::Read => weak(&[Write, Strong, StrongInBlock], Read),
+                Access::Read => weak(WRITES, Read),
                 // what changes nothing races with what others change, as a read does
                 Access::Write if memory.is_watched && same(lane) => weak(STRONG, Read),
                 Access::Write if !self.orders_blocks => weak(&[Write, Read], Write),
-                Access::Write => {
-                    weak(&[Write, Read, Strong, StrongInBlock, StrongRead, StrongReadInBlock], Write)
-                }
+                Access::Write => weak(ALL, Write),
                 // strong accesses do not race with each other if the scope of each has both
-                Access::StrongRead { in_block } => Check {
+                Access::StrongRead { scope } => Check {
                     all: &[Write],
-                    foreign: if in_block { STRONG } else { &STRONG[1..] },
-                    leaves: if in_block { StrongReadInBlock } else { StrongRead },
+                    strong: STRONG,
+                    scope,
+                    leaves: Kind::strong_read(scope),
                     follows: false,
                 },
-                Access::StrongWrite { in_block, follows } => Check {
+                Access::StrongWrite { scope, follows } => Check {
                     all: &[Write, Read],
-                    foreign: if in_block {
-                        &[Strong, StrongInBlock, StrongRead, StrongReadInBlock]
-                    } else {
-                        &[StrongInBlock, StrongReadInBlock]
-                    },
-                    leaves: if in_block { StrongInBlock } else { Strong },
+                    strong: &ALL[2..],
+                    scope,
+                    leaves: Kind::strong_write(scope),
                     follows,
                 },
             }
@@ -348,6 +346,7 @@ impl Global {
     pub(crate) fn region(&self, address: u64) -> Option<(&Region, u64)> {
         let number = address >> REGION_BITS;
         let region = match number {
+            _ if self.are_at_hosts => return self.at_host(address).or_else(|| self.static_at(address)),
             0 => None,
             1..FIRST_STATIC => self.buffers.get(number as usize - 1),
             _ => self.statics.get((number - FIRST_STATIC) as usize),
@@ -365,6 +364,13 @@ impl Global {
         let (start, buffer) = self.hosts[last];
         let region = &self.buffers[buffer];
         (address - start < region.bytes).then_some((region, address - start))
+    }
+
+    /// The same of a variable, where buffers are at addresses of this machine.
+    #[cold]
+    fn static_at(&self, address: u64) -> Option<(&Region, u64)> {
+        let number = (address >> REGION_BITS).checked_sub(FIRST_STATIC)?;
+        Some((self.statics.get(number as usize)?, address & ((1 << REGION_BITS) - 1)))
     }
 
     /// The region and offset of an access, which lies in it and is aligned.
@@ -402,6 +408,7 @@ impl Global {
         };
         let next_region = self.region(next).map(|(region, _)| region).filter(|_| next - address <= 1 << 34);
         match (found, next_region) {
+            (None, _) if address >= 1 << 12 && self.are_at_hosts => self.wrong_at_hosts(address, verb),
             (None, _) if address == 0 => format!("{verb} address 0: the pointer is null"),
             (None, Some(region)) if address >> REGION_BITS != 0 || next - address <= 1 << 32 => {
                 before(region)
@@ -423,6 +430,28 @@ impl Global {
     }
 }
 
+impl Global {
+    /// The same of an address of this machine that is in no buffer, with the buffer that is near.
+    #[cold]
+    fn wrong_at_hosts(&self, address: u64, verb: &str) -> Wrong {
+        let next = self.hosts.partition_point(|(start, _)| *start <= address);
+        let behind = next.checked_sub(1).map(|last| self.hosts[last]);
+        let behind = behind.map(|(start, buffer)| (address - start, &self.buffers[buffer]));
+        let before = self.hosts.get(next).map(|(start, buffer)| (start - address, &self.buffers[*buffer]));
+        let near = 1 << 12;
+        let place = match (behind, before) {
+            (Some((offset, region)), _) if offset < region.bytes + near => {
+                format!(": it would be byte {offset} of {}, which has {} bytes", region.name, region.bytes)
+            }
+            (_, Some((distance, region))) if distance < near => {
+                format!(": it is {distance} bytes before the start of {}", region.name)
+            }
+            _ => String::new(),
+        };
+        format!("{verb} address {address:#x}, which is in no buffer{place}")
+    }
+}
+
 /// Why an access races.
 #[cold]
 fn race(
@@ -441,9 +470,13 @@ fn race(
         let warp = usize::from(agent.1) % clusters.stride;
         format!("{place}, which warp {warp} of the same block {does}: there is no barrier between them")
     } else if agent.0 == by.clocks.cluster {
-        format!(
-            "{place}, which block number {number} of the same cluster {does}: there is no barrier between them"
-        )
+        let why = match access {
+            Access::StrongRead { .. } | Access::StrongWrite { .. } if kind.scope().is_some() => {
+                "the scope of one of them is .cta, which has one block"
+            }
+            _ => "there is no barrier between them",
+        };
+        format!("{place}, which block number {number} of the same cluster {does}: {why}")
     } else {
         let too = if does == access.verb() { " too" } else { "" };
         format!(

@@ -15,7 +15,7 @@ pub use super::running::Limits;
 use super::running::{Order, Running, Sought, Witness};
 use super::trace::{Product, Record, Recorder, Trace};
 use super::undefined::{Following, Found};
-use crate::decode::decoder::FIRST_STATIC;
+use crate::decode::decoder::{FIRST_STATIC, REGION_BITS, SHARED_WINDOW};
 use crate::error::{Error, Thread};
 use crate::instruction::row::Since;
 use crate::lanes::LANES;
@@ -39,7 +39,8 @@ pub struct Launch<'k> {
     pub limits: Limits,
     /// What is recorded, if anything.
     pub trace: Option<Trace>,
-    /// Where this machine has the buffers, in their order, or nothing: there pointers lead that a kernel reads from memory.
+    /// Where this machine has the buffers, in their order, or nothing: there pointers lead that a kernel reads from memory. A kernel
+    /// that handles addresses as data (it stores them, say) sees the buffers there; others see them with gaps between them.
     pub hosts: Vec<u64>,
 }
 
@@ -79,6 +80,11 @@ pub struct Report {
     pub printed: String,
 }
 
+/// Where a variable in global or constant memory lies.
+fn static_base(number: usize) -> u64 {
+    (FIRST_STATIC + number as u64) << REGION_BITS
+}
+
 /// Threads of a block, and its dimensions, as CUDA bounds them.
 const MOST_THREADS: u64 = 1024;
 
@@ -95,7 +101,8 @@ impl Launch<'_> {
         let block = self.checked_block()?;
         self.check_grid()?;
         let clusters = self.checked_clusters(block)?;
-        let parameters = self.parameters(arguments, buffers)?;
+        let (bases, are_at_hosts) = self.bases(arguments, buffers)?;
+        let parameters = self.parameters(arguments, buffers, &bases)?;
         if !self.allow_doubtful && !kernel.doubts().is_empty() {
             return Err(Error::Doubtful(kernel.doubts().to_vec()));
         }
@@ -103,7 +110,7 @@ impl Launch<'_> {
             let region = buffers.get(buffer)?.name.clone();
             Some(WitnessOf { region, offset, found: None })
         });
-        let given = Given { clusters, block, parameters: &parameters, buffers };
+        let given = Given { clusters, block, parameters: &parameters, buffers, bases: &bases, are_at_hosts };
         let first = self.once(&given, None, writer.as_mut(), stop);
         if self.may_be_undefined(&first) {
             let found = Found::default();
@@ -223,7 +230,12 @@ impl Launch<'_> {
         Ok(clusters)
     }
 
-    fn parameters(&self, arguments: &[Argument], buffers: &[Buffer]) -> Result<Vec<u8>, Error> {
+    fn parameters(
+        &self,
+        arguments: &[Argument],
+        buffers: &[Buffer],
+        bases: &[u64],
+    ) -> Result<Vec<u8>, Error> {
         let kernel = self.kernel;
         let (given, wanted) = (arguments.len(), kernel.parameters.len());
         if given != wanted {
@@ -244,7 +256,7 @@ impl Launch<'_> {
                     buffers.len()
                 )));
             }
-            let code = argument.bytes(parameter, at)?;
+            let code = argument.bytes(parameter, at, bases)?;
             bytes[kernel.offsets[at]..][..code.len()].copy_from_slice(&code);
         }
         if buffers.len() > 1000 {
@@ -258,6 +270,38 @@ impl Launch<'_> {
             )));
         }
         Ok(bytes)
+    }
+
+    /// Where the buffers lie: with gaps, so that no access beyond one is in another; where this machine has them if the kernel
+    /// handles addresses as data. Whether they are there.
+    fn bases(&self, arguments: &[Argument], buffers: &[Buffer]) -> Result<(Vec<u64>, bool), Error> {
+        let is_pointer =
+            |argument: &Argument| matches!(argument, Argument::Pointer { .. } | Argument::TensorMap { .. });
+        let mut pointers = (0..arguments.len()).filter(|at| is_pointer(&arguments[*at]));
+        if self.hosts.is_empty() || !self.kernel.addresses.are_data(&mut pointers) {
+            return Ok(((1..=buffers.len() as u64).map(|number| number << REGION_BITS).collect(), false));
+        }
+        let wrong = |what: String| Err(Error::Launch(what));
+        if self.hosts.len() != buffers.len() {
+            let (hosts, buffers) = (self.hosts.len(), buffers.len());
+            return wrong(format!("{hosts} addresses of this machine are given for {buffers} buffers"));
+        }
+        let own = |(buffer, host): (&Buffer, &u64)| (*host, buffer.bytes.len() as u64, buffer.name.clone());
+        let mut all: Vec<_> = buffers.iter().zip(&self.hosts).map(own).collect();
+        all.retain(|(_, bytes, _)| *bytes > 0);
+        let windows = (SHARED_WINDOW, 3 << REGION_BITS, "memory of its blocks and threads".to_owned());
+        let statics = self.kernel.statics.iter().enumerate();
+        all.extend(statics.map(|(at, one)| (static_base(at), one.bytes, format!("variable '{}'", one.name))));
+        all.push(windows);
+        all.sort_unstable();
+        let meet = |pair: &&[(u64, u64, String)]| pair[1].0 - pair[0].0 < pair[0].1;
+        if let Some([one, other]) = all.windows(2).find(meet) {
+            return wrong(format!(
+                "{} at {:#x} has {} bytes, but {} is at {:#x}: the kernel handles addresses, and memory may not overlap",
+                one.2, one.0, one.1, other.2, other.0
+            ));
+        }
+        Ok((self.hosts.clone(), true))
     }
 
     /// Bytes of shared memory that a block may use.
@@ -381,7 +425,7 @@ impl Launch<'_> {
     fn watching(
         &self,
         how: &How<'_>,
-        &Given { clusters, block, parameters, buffers }: &Given<'_>,
+        &Given { clusters, block, parameters, buffers, bases, are_at_hosts }: &Given<'_>,
         witness: Option<&mut WitnessOf>,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<Outcome, Error> {
@@ -400,7 +444,7 @@ impl Launch<'_> {
                 .iter()
                 .enumerate()
                 .map(|(index, buffer)| {
-                    Region::new(buffer.name.clone(), 1 + index as u64, &buffer.bytes, is_watched(index))
+                    Region::new(buffer.name.clone(), bases[index], &buffer.bytes, is_watched(index))
                 })
                 .collect::<Result<_, _>>()?,
             hosts: {
@@ -409,6 +453,7 @@ impl Launch<'_> {
                 hosts.sort_unstable();
                 hosts
             },
+            are_at_hosts,
             statics: kernel
                 .statics
                 .iter()
@@ -418,7 +463,7 @@ impl Launch<'_> {
                     bytes.resize(variable.bytes as usize, 0);
                     let is_watched = is_watched(buffers.len() + index);
                     let name = format!("variable '{}'", variable.name);
-                    Region::new(name, FIRST_STATIC + index as u64, &bytes, is_watched)
+                    Region::new(name, static_base(index), &bytes, is_watched)
                 })
                 .collect::<Result<_, _>>()?,
             looks: several && how.order == Order::Together,
@@ -576,6 +621,9 @@ struct Given<'g> {
     block: [u32; 3],
     parameters: &'g [u8],
     buffers: &'g [Buffer],
+    /// Where they lie, and whether this machine has them there.
+    bases: &'g [u64],
+    are_at_hosts: bool,
 }
 
 struct WitnessOf {

@@ -9,7 +9,7 @@ use super::reach::Reached;
 use super::shared::Shared;
 use super::warp::Warp;
 use crate::lanes::{LANES, each};
-use crate::program::{Action, Object, Phase};
+use crate::program::{Action, Object, Phase, Scope};
 
 impl Warp {
     /// An operation of each lane on an object, from the lowest on.
@@ -157,11 +157,11 @@ impl Warp {
     }
 
     /// `fence`, `membar`: what was found complete before is acquired.
-    pub(super) fn fence(&mut self, in_block: bool, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
+    pub(super) fn fence(&mut self, scope: Scope, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
         for at in std::mem::take(&mut self.relaxed) {
             self.acquire_object(at, mask.trailing_zeros() as usize, block)?;
         }
-        block.clocks.fence(self.number, in_block);
+        block.clocks.fence(self.number, scope);
         Ok(())
     }
 

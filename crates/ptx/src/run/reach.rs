@@ -7,6 +7,7 @@ use super::objects::Objects;
 use super::shared::Shared;
 use super::undefined::Bytes;
 use crate::decode::decoder::{RANK_SHIFT, SHARED_WINDOW};
+use crate::program::Region;
 
 /// The block that an access of shared memory reaches.
 pub(super) struct Reached<'b> {
@@ -40,6 +41,20 @@ impl Block<'_> {
         })
     }
 
+    /// The same of an access of some region: of the own block alone unless it says `.shared::cluster`.
+    #[inline(always)]
+    pub(super) fn reach_in(&mut self, region: Region, warp: usize, at: u64) -> Result<Reached<'_>, String> {
+        let named = at >> RANK_SHIFT;
+        if region == Region::SharedOfBlock && named != 0 && named != self.rank as u64 + 1 {
+            return Err(format!(
+                "accesses {at:#x} of shared memory, which is in block {} of the cluster, from block {} by .shared::cta: only .shared::cluster and generic addresses reach other blocks",
+                named - 1,
+                self.rank
+            ));
+        }
+        self.reach(warp, at)
+    }
+
     /// The same of an address that may name a block.
     #[cold]
     fn reach_named(&mut self, warp: usize, at: u64) -> Result<Reached<'_>, String> {
@@ -57,6 +72,12 @@ impl Block<'_> {
             let [x, y, z] = other.index;
             return Err(format!(
                 "accesses shared memory of block ({x}, {y}, {z}) of its cluster, which has ended: a barrier of the cluster is missing before its end"
+            ));
+        }
+        if !self.clocks.has_started(warp, named) {
+            let [x, y, z] = other.index;
+            return Err(format!(
+                "accesses shared memory of block ({x}, {y}, {z}) of its cluster, which may not have started: a barrier of the cluster must come first"
             ));
         }
         let by = self.clocks.by(warp);

@@ -10,6 +10,7 @@ use super::global::{Global, Region};
 use super::printed::Printed;
 use super::trace::Recorder;
 use super::undefined::Following;
+use crate::decode::decoder::{FIRST_STATIC, REGION_BITS};
 use crate::error::{Error, Thread};
 use crate::program::Kernel;
 
@@ -85,6 +86,13 @@ impl Running<'_> {
 
     pub(crate) fn threads(&self) -> usize {
         self.block.iter().map(|size| *size as usize).product()
+    }
+
+    /// Whether an address of global memory is that of a constant.
+    pub(crate) fn is_constant(&self, address: u64) -> bool {
+        let number = (address >> REGION_BITS).checked_sub(FIRST_STATIC);
+        let variable = number.and_then(|number| self.kernel.statics.get(number as usize));
+        variable.is_some_and(|variable| variable.is_constant)
     }
 
     /// An error if the run was stopped.

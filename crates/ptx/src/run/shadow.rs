@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::clocks::{Agent, By, KINDS, Kind};
 use crate::lanes::each;
+use crate::program::Scope;
 
 /// Words of a piece of a shadow.
 const PIECE: usize = 4096;
@@ -34,15 +35,32 @@ struct Touch {
 }
 
 /// Strong writes.
-pub(super) const STRONG: &[Kind] = &[Kind::Strong, Kind::StrongInBlock];
+pub(super) const STRONG: &[Kind] = &[Kind::Strong, Kind::StrongInCluster, Kind::StrongInBlock];
+
+/// All writes.
+pub(super) const WRITES: &[Kind] = &[Kind::Write, Kind::Strong, Kind::StrongInCluster, Kind::StrongInBlock];
+
+/// All accesses, weak ones first.
+pub(super) const ALL: &[Kind] = &[
+    Kind::Write,
+    Kind::Read,
+    Kind::Strong,
+    Kind::StrongInCluster,
+    Kind::StrongInBlock,
+    Kind::StrongRead,
+    Kind::StrongReadInCluster,
+    Kind::StrongReadInBlock,
+];
 
 /// What an access meets and leaves.
 #[derive(Clone, Copy)]
 pub(super) struct Check {
     /// Accesses that it races with, of any warp or block.
     pub(super) all: &'static [Kind],
-    /// Those of other blocks that it races with, too.
-    pub(super) foreign: &'static [Kind],
+    /// Strong ones that it races with where the scope of either lacks the other.
+    pub(super) strong: &'static [Kind],
+    /// Its own scope.
+    pub(super) scope: Scope,
     /// The mark that it leaves.
     pub(super) leaves: Kind,
     /// Whether it knows of all earlier accesses that left such a mark.
@@ -140,7 +158,7 @@ impl Piece {
     fn racer(&self, word: usize, check: &Check, new: Touch, by: By<'_>) -> Option<((Kind, Agent), bool)> {
         let found = self.unordered::<true>(word, check, new, by)?;
         // of strong accesses only scopes race
-        let is_weak = check.foreign.is_empty();
+        let is_weak = check.strong.is_empty();
         if is_weak && STRONG.contains(&found.0) && self.has_seen(word, new, by) {
             let other = self.unordered::<false>(word, check, new, by).map(|other| (other, false));
             return other.or_else(|| (found.1.0 == new.agent.0).then_some((found, true)));
@@ -161,8 +179,8 @@ impl Piece {
     fn see(&mut self, word: usize, check: &Check, new: Touch, by: By<'_>) -> bool {
         match check.leaves {
             Kind::Read => false,
-            Kind::StrongRead | Kind::StrongReadInBlock => {
-                let writes = Check { all: STRONG, foreign: &[], ..*check };
+            Kind::StrongRead | Kind::StrongReadInCluster | Kind::StrongReadInBlock => {
+                let writes = Check { all: STRONG, strong: &[], ..*check };
                 if self.unordered::<true>(word, &writes, new, by).is_some() {
                     let reads = self.seen.entry(word).or_default();
                     reads.retain(|read| read.agent != new.agent);
@@ -190,12 +208,15 @@ impl Piece {
         by: By<'_>,
     ) -> Option<(Kind, Agent)> {
         let counts = |kind: &Kind| STRONGLY || !STRONG.contains(kind);
-        for (kinds, of_all) in [(check.all, true), (check.foreign, false)] {
+        let is_apart = |kind: Kind, old: Agent| {
+            by.least_scope(old) > kind.scope().map_or(Scope::All, |scope| scope.min(check.scope))
+        };
+        for (kinds, of_all) in [(check.all, true), (check.strong, false)] {
             for kind in kinds.iter().filter(|kind| counts(kind)) {
                 let bits = self.last[*kind as usize].get(word).copied().unwrap_or(0);
                 if bits & u64::from(new.bytes) != 0 {
                     let old = Touch::unpack(bits);
-                    if (of_all || old.agent.0 != new.agent.0) && !old.is_known(by) {
+                    if (of_all || is_apart(*kind, old.agent)) && !old.is_known(by) {
                         return Some((*kind, old.agent));
                     }
                 }
@@ -206,8 +227,7 @@ impl Piece {
         }
         let mut others = self.more.get(&word)?.iter();
         let races = |(kind, old): &&(Kind, Touch)| {
-            let meets =
-                check.all.contains(kind) || check.foreign.contains(kind) && old.agent.0 != new.agent.0;
+            let meets = check.all.contains(kind) || check.strong.contains(kind) && is_apart(*kind, old.agent);
             meets && counts(kind) && old.bytes & new.bytes != 0 && !old.is_known(by)
         };
         others.find(races).map(|(kind, old)| (*kind, old.agent))

@@ -6,6 +6,7 @@ use super::clocks::{By, Kind};
 use super::fault::{Race, Where};
 use super::global::is_aligned;
 use crate::lanes::each;
+use crate::program::Scope;
 
 /// The last accesses of one kind to a word, or to each word of a line alike: by some warps, at one time.
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -101,10 +102,12 @@ impl Touch {
     }
 }
 
-/// What a weak write races with; without the first two, what a weak read does.
-const WEAK: &[Kind; 4] = &[Kind::StrongRead, Kind::Read, Kind::Write, Kind::Strong];
+/// What a weak write races with; without the first three, what a weak read does.
+const WEAK: &[Kind; 6] =
+    &[Kind::StrongRead, Kind::StrongReadInBlock, Kind::Read, Kind::Write, Kind::Strong, Kind::StrongInBlock];
 
-/// Kinds of accesses that a mark has: the scope of any strong one has the block. Strong reads are few, and in the list.
+/// Kinds of accesses that a mark has. Strong reads are few, and in the list; so are strong writes of the scope of a block where a
+/// cluster has several.
 const KINDS: usize = 3;
 
 /// A conflict in a word: with whom, by what kind of access; nobody if it is with a copy.
@@ -280,12 +283,17 @@ impl Shared {
             if mark.pending & touched != 0 {
                 conflict = Some(None);
             }
-            let kinds: &[Kind] = if strong { &[Kind::Write] } else { &WEAK[2..] };
-            if let Some(found) = find(mark, kinds, touched, by, more, words) {
+            let kinds: &[Kind] = if strong { &[Kind::Write] } else { &WEAK[3..] };
+            let apart = || find_apart(mark, (strong, &WEAK[4..]), touched, by, more, words);
+            if let Some(found) = find(mark, kinds, touched, by, more, words).or_else(apart) {
                 conflict.get_or_insert(Some(found));
             }
             if marks {
-                let kind = if strong { Kind::StrongRead } else { Kind::Read };
+                let kind = match strong {
+                    true if by.in_block => Kind::StrongReadInBlock,
+                    true => Kind::StrongRead,
+                    false => Kind::Read,
+                };
                 keep(mark, (kind, false), touched, by, more, words);
             }
             if does.is_some() && mark.read >> 4 & touched != 0 {
@@ -362,12 +370,15 @@ impl Shared {
                 Kind::Strong => &[Kind::Write, Kind::Read],
                 _ => WEAK,
             };
-            if let Some(found) = find(mark, kinds, touched, by, more, words) {
+            let strong = kind == Kind::Strong;
+            let apart = || find_apart(mark, (strong, APART), touched, by, more, words);
+            if let Some(found) = find(mark, kinds, touched, by, more, words).or_else(apart) {
                 conflict.get_or_insert(Some(found));
             }
             is_filled &= mark.filled & touched == touched;
             is_read |= mark.read & touched != 0;
             mark.filled |= touched;
+            let kind = if strong && by.in_block { Kind::StrongInBlock } else { kind };
             keep(mark, (kind, follows), touched, by, more, words);
         });
         match conflict {
@@ -507,8 +518,12 @@ impl Shared {
                     true => format!("warp {number}"),
                     false => format!("warp {number} of block {other} of the cluster"),
                 };
+                let why = match by.in_block || kind.scope() == Some(Scope::Block) {
+                    true if rank != other => "the scope of one of them is .cta, which has one block",
+                    _ => "there is no barrier between them",
+                };
                 Race {
-                    what: format!("{place}, which {who} {verb}: there is no barrier between them"),
+                    what: format!("{place}, which {who} {verb}: {why}"),
                     other: Some(Where {
                         writes: !kind.reads(),
                         agent: (by.clocks.cluster, warp),
@@ -544,6 +559,37 @@ fn find(
         .find_map(|other| Some((other.touch.racer(by)?, other.kind)))
 }
 
+/// Strong accesses, the writes last.
+const APART: &[Kind] = &[Kind::StrongRead, Kind::StrongReadInBlock, Kind::Strong, Kind::StrongInBlock];
+
+/// The first strong access of some kinds by a warp of another block that is not ordered before a strong one, where the scope of
+/// either is its block.
+#[inline(always)]
+fn find_apart(
+    mark: &Mark,
+    (strong, kinds): (bool, &[Kind]),
+    bytes: u8,
+    by: By<'_>,
+    more: &HashMap<usize, Vec<More>>,
+    words: (usize, usize),
+) -> Option<(u8, Kind)> {
+    if !strong || !by.clocks.has_others() {
+        return None;
+    }
+    let others = by.others();
+    let of = |kind: Kind, touch: Touch, touched: u8| {
+        let is_apart = by.in_block || kind.scope() == Some(Scope::Block);
+        let touch = Touch { warps: touch.warps & others, ..touch };
+        (is_apart && kinds.contains(&kind) && touched & bytes != 0).then(|| touch.racer(by)).flatten()
+    };
+    let strong = Kind::Strong as usize;
+    if let Some(warp) = of(Kind::Strong, mark.touches[strong], mark.bytes[strong]) {
+        return Some((warp, Kind::Strong));
+    }
+    let mut all = (words.0..words.0 + words.1).filter_map(|word| more.get(&word)).flatten();
+    all.find_map(|other| Some((of(other.kind, other.touch, other.bytes)?, other.kind)))
+}
+
 /// Notes an access in a mark, and puts what has no room there into the list of its words.
 #[inline(always)]
 fn keep(
@@ -555,7 +601,9 @@ fn keep(
     words: (usize, usize),
 ) {
     let aside = match kind {
-        Kind::StrongRead => Some(More { kind, touch: Touch { time: by.now, warps: 1 << by.warp }, bytes }),
+        Kind::StrongRead | Kind::StrongReadInBlock | Kind::StrongInBlock => {
+            Some(More { kind, touch: Touch { time: by.now, warps: 1 << by.warp }, bytes })
+        }
         _ => mark.touch((kind, follows), bytes, by),
     };
     if let Some(aside) = aside {

@@ -637,6 +637,7 @@ impl Warp {
                         Region::Generic
                     }
                     Region::Parameter => Region::Global,
+                    Region::Global if block.launch.is_constant(address) => Region::Constant,
                     found => found,
                 };
                 let a = registers.any(*a);
@@ -731,7 +732,7 @@ impl Warp {
             }
             Op::Print { d, text, values } => return self.print(*d, *text, *values, mask, block),
             Op::Fail { texts, line } => return Err(self.failed(*texts, *line, mask, block)),
-            Op::Fence { in_block } => return self.fence(*in_block, mask, block),
+            Op::Fence { scope } => return self.fence(*scope, mask, block),
             Op::FenceForAsync => block.clocks.fence_for_async(self.number),
             Op::FenceForProducts => self.in_flight.fence(),
             Op::CommitProducts => block.clocks.commit_products(self.number),

@@ -3,6 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use bitmma_engine::formats::{F32, F64};
+use bitmma_functions::convert::{Modifiers, convert};
+
 use super::lexer::{Kind, Token};
 use super::{
     Base, Formal, Function, Instruction, Module, Operand, Parameter, Passed, Read, Register, RegisterId,
@@ -727,6 +730,10 @@ impl Parser {
         }
         match self.next()? {
             Kind::Integer(value) => Ok(Operand::Integer(value)),
+            // a number of FP32 is one of FP64, too
+            Kind::Single(bits) if form.ends_with(".f64") => {
+                Ok(Operand::Double(convert(&F32, &F64, bits.into(), Modifiers::NEAREST)))
+            }
             Kind::Single(bits) => Ok(Operand::Single(bits)),
             Kind::Double(bits) => Ok(Operand::Double(bits)),
             Kind::Word(word) if word == "_" => Ok(Operand::Sink),

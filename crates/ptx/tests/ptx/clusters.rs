@@ -70,6 +70,135 @@ fn object(arrivals: u32) -> String {
 
 const WAIT: &str = "W: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p3, [m], 0; @!%p3 bra W;";
 
+/// A block writes into the next one and sets a flag there, by these instructions, before a fence and behind one; the other waits for it.
+fn passed([put, fence, set, get, after]: [&str; 5]) -> Result<Vec<u32>, String> {
+    let body = format!(
+        "@%p1 st.shared.u32 [s+512], 0; {MEET} {NEXT} mad.lo.u32 %r9, %r4, 100, %r1; @%p1 {put}.shared::cluster.u32 [%r7], %r9;\n\
+         mapa.shared::cluster.u32 %r13, %r5, %r8; {fence} @%p1 {set}.shared::cluster.u32 [%r13+512], 1;\n\
+         W: {get}.shared.u32 %r14, [s+512]; setp.eq.u32 %p4, %r14, 0; @%p4 bra W; {after}\n\
+         ld.shared.u32 %r10, [s]; st.global.u32 [%d3], %r10; {MEET}"
+    );
+    left((2, 2, 32), &body)
+}
+
+#[test]
+fn a_scope_must_have_both_blocks() {
+    let [release, acquire] = ["st.release.cluster", "ld.acquire.cluster"];
+    let relaxed = ["st.relaxed.cluster", "ld.relaxed.cluster"];
+    for good in [
+        ["st", "", release, acquire, ""],
+        ["st", "", "st.release.gpu", "ld.acquire.sys", ""],
+        ["st", "fence.acq_rel.cluster;", relaxed[0], acquire, ""],
+        ["st", "fence.acq_rel.cluster;", relaxed[0], relaxed[1], "fence.acq_rel.cluster;"],
+        ["st", "fence.acq_rel.gpu;", relaxed[0], relaxed[1], "fence.acq_rel.sys;"],
+    ] {
+        let left = passed(good).unwrap_or_else(|error| panic!("{good:?}: {error}"));
+        assert_eq!([left[0], left[32]], [100, 0], "{good:?}");
+    }
+    for (bad, expected) in [
+        (["st", "", "st.release.cta", "ld.acquire.cta", ""], "the scope of one of them is .cta"),
+        (["st", "", "st.release.cta", acquire, ""], "the scope of one of them is .cta"),
+        (["st", "", release, "ld.acquire.cta", ""], "the scope of one of them is .cta"),
+        (["st", "fence.acq_rel.cta;", relaxed[0], acquire, ""], "there is no barrier between them"),
+        (
+            ["st", "fence.acq_rel.cluster;", relaxed[0], relaxed[1], "fence.acq_rel.cta;"],
+            "there is no barrier between them",
+        ),
+    ] {
+        let error = passed(bad).expect_err(&format!("{bad:?}"));
+        assert!(error.contains(expected) && error.contains("of block"), "{bad:?}: {error}");
+    }
+}
+
+#[test]
+fn atomic_operations_of_two_blocks_need_a_scope_that_has_both() {
+    let add = |red: &str| {
+        let body = format!(
+            "@%p1 st.shared.u32 [s], 0; {MEET} mapa.shared::cluster.u32 %r7, %r5, 0; {red}.shared::cluster.add.u32 [%r7], 1;\n\
+             {MEET} ld.shared::cluster.u32 %r10, [%r7]; st.global.u32 [%d3], %r10; {MEET}"
+        );
+        left((2, 2, 32), &body)
+    };
+    for red in ["red", "red.relaxed.cluster", "red.relaxed.gpu"] {
+        assert_eq!(add(red).expect(red)[..64], [64; 64]);
+    }
+    let error = add("red.relaxed.cta").expect_err("two blocks");
+    assert!(error.contains("the scope of one of them is .cta, which has one block"), "{error}");
+    // those of one block alone
+    let body = "@%p1 st.shared.u32 [s], 0; bar.sync 0; red.relaxed.cta.shared.add.u32 [s], 1; bar.sync 0; ld.shared.u32 %r10, [s]; st.global.u32 [%d3], %r10;";
+    assert_eq!(left((2, 2, 64), body).expect("runs")[..128], [64; 128]);
+}
+
+#[test]
+fn flags_in_global_memory_need_a_scope_that_has_both_blocks() {
+    let flag = |blocks: u32, cluster: u32, set: &str, get: &str| {
+        let body = format!(
+            "xor.b32 %r9, %r4, 1; mad.wide.u32 %d5, %r4, 4, %d2; mad.wide.u32 %d6, %r9, 4, %d2;\n\
+             add.u32 %r10, %r4, 50; st.global.u32 [%d5+512], %r10; {set}.global.u32 [%d5+256], 1;\n\
+             W: {get}.global.u32 %r14, [%d6+256]; setp.eq.u32 %p4, %r14, 0; @%p4 bra W;\n\
+             ld.global.u32 %r10, [%d6+512]; st.global.u32 [%d3], %r10;"
+        );
+        run((blocks, cluster, 1), "", 1, &body)
+    };
+    for scope in ["cluster", "gpu"] {
+        let left = flag(2, 2, &format!("st.release.{scope}"), &format!("ld.acquire.{scope}")).expect(scope);
+        assert_eq!(left[..2], [51, 50], "{scope}");
+    }
+    let error = flag(2, 2, "st.release.cta", "ld.acquire.cta").expect_err("two blocks");
+    assert!(error.contains("the scope of one of them is .cta"), "{error}");
+    // blocks of two clusters, of which the second reads what the first sets
+    let one = |set: &str, get: &str| {
+        let body = format!(
+            "setp.ne.u32 %p2, %r4, 0; @%p2 bra W; st.global.u32 [%d2+512], 7; {set}.global.u32 [%d2+256], 1; ret;\n\
+             W: setp.ne.u32 %p2, %r4, 2; @%p2 ret; V: {get}.global.u32 %r14, [%d2+256]; setp.eq.u32 %p4, %r14, 0; @%p4 bra V;\n\
+             ld.global.u32 %r10, [%d2+512]; st.global.u32 [%d2], %r10;"
+        );
+        run((4, 2, 1), "", 1, &body)
+    };
+    assert_eq!(one("st.release.gpu", "ld.acquire.gpu").expect("all blocks")[0], 7);
+    for (set, get) in [
+        ("st.release.cluster", "ld.acquire.cluster"),
+        ("st.release.gpu", "ld.acquire.cluster"),
+        ("fence.acq_rel.cluster; st.relaxed.gpu", "ld.acquire.gpu"),
+    ] {
+        let error = one(set, get).expect_err(set);
+        assert!(error.contains("which block number 0 of the same launch writes"), "{set}: {error}");
+    }
+}
+
+#[test]
+fn shared_cta_does_not_reach_other_blocks() {
+    for access in [
+        "ld.shared.u32 %r10, [%r7];",
+        "ld.shared::cta.u32 %r10, [%r7];",
+        "st.shared.u32 [%r7], %r1;",
+        "atom.shared.add.u32 %r10, [%r7], 1;",
+        "red.shared::cta.add.u32 [%r7], 1;",
+    ] {
+        let error = left((2, 2, 1), &format!("st.shared.u32 [s], 1; {MEET} {NEXT} {access} {MEET}"));
+        let error = error.expect_err(access);
+        assert!(
+            error.contains("which is in block 0 of the cluster, from block 1 by .shared::cta"),
+            "{access}: {error}"
+        );
+    }
+    // its own block's address
+    let own = "st.shared.u32 [s], 9; mapa.shared::cluster.u32 %r7, %r5, %r2; ld.shared.u32 %r10, [%r7]; st.global.u32 [%d3], %r10;";
+    assert_eq!(left((2, 2, 1), own).expect("the own block")[..2], [9, 9]);
+}
+
+#[test]
+fn a_block_must_have_started_before_its_shared_memory_is_accessed() {
+    let error = left((2, 2, 1), &format!("{NEXT} st.shared::cluster.u32 [%r7], 5; {MEET}"));
+    let error = error.expect_err("no barrier comes first");
+    assert!(error.contains("block (1, 0, 0) of its cluster, which may not have started"), "{error}");
+    // a relaxed arrival shows it, and so does what another warp of the block waited for
+    let relaxed = "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;";
+    let get = "ld.shared.u32 %r10, [s]; st.global.u32 [%d3], %r10;";
+    let body = format!("{relaxed} {NEXT} st.shared::cluster.u32 [%r7], 5; {MEET} {get}");
+    assert_eq!(left((2, 2, 1), &body).expect("they have met")[..2], [5, 5]);
+}
+
 #[test]
 fn registers_of_clusters() {
     let of = |name: &str| {
@@ -130,7 +259,9 @@ fn commits_to_several_blocks() {
 #[test]
 fn undefined_memory_of_other_blocks() {
     let body = |read: &str, store: &str| {
-        format!("{NEXT} ld.shared.u32 %r15, [s+512]; {store} {MEET} {read} st.global.u32 [%d3], %r9; {MEET}")
+        format!(
+            "{MEET} {NEXT} ld.shared.u32 %r15, [s+512]; {store} {MEET} {read} st.global.u32 [%d3], %r9; {MEET}"
+        )
     };
     let store = "st.shared::cluster.u32 [%r7], %r2;";
     assert_eq!(left((2, 2, 1), &body("ld.shared.u32 %r9, [s];", store)).expect("runs")[..2], [1, 0]);
@@ -399,8 +530,8 @@ fn what_is_wrong_between_blocks_is_an_error() {
     for (name, body, expected) in [
         (
             "no barrier before a read",
-            format!("@%p1 {store} {NEXT} ld.shared::cluster.u32 %r9, [%r7]; {MEET}"),
-            "writes shared memory at 0x0, which warp 0 of block 0 of the cluster reads: there is no barrier between them",
+            format!("{MEET} @%p1 {store} {NEXT} ld.shared::cluster.u32 %r9, [%r7]; {MEET}"),
+            "writes shared memory at 0x0, which warp 1 of block 1 of the cluster reads: there is no barrier between them",
         ),
         (
             "no barrier between writes",
@@ -467,7 +598,7 @@ fn what_is_wrong_between_blocks_is_an_error() {
         (
             "an arrival at an object that was not initialized for others",
             format!(
-                "@%p1 mbarrier.init.shared::cta.b64 [m], 64; mov.u32 %r5, m; {NEXT} mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r7]; {MEET}"
+                "{MEET} @%p1 mbarrier.init.shared::cta.b64 [m], 64; mov.u32 %r5, m; {NEXT} mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r7]; {MEET}"
             ),
             "mbarrier object",
         ),

@@ -88,7 +88,11 @@ fn what_a_kernel_does_wrong_is_said_with_line_and_thread() {
             1,
             "line 11: the barrier is reached by 24 of the 32 threads of the warp, not by this one (block (0, 0, 0), thread (0, 0, 0))",
         ),
-        ("bar.sync 0, 48;", 1, "a barrier waits for a multiple of 32 threads up to 64, not for 48"),
+        (
+            "add.s32 %r6, %r1, 41; bar.sync 0, %r6;",
+            1,
+            "a barrier waits for a multiple of 32 threads up to 64, not for 48",
+        ),
         ("bar.sync 16;", 1, "there is no barrier 16: a block has 16"),
         (
             "$L1:\nadd.s32 %r6, %r2, 1;\nbra $L1;",

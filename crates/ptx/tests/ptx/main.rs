@@ -1,5 +1,6 @@
 //! Kernels whose results are known, and kernels that are wrong.
 
+mod addresses;
 mod asked;
 mod atomics;
 mod block;

@@ -67,7 +67,7 @@ fn addresses_move_between_spaces() {
         check(&format!("cvta.to.{space}.u64 $d, %d5;"), 64, 64, &row, |row| Some(row[0]));
     }
     for from in ["shared", "shared::cta", "shared::cluster", "local", "global"] {
-        for of in ["shared", "local", "global"] {
+        for of in ["shared", "local", "global", "const"] {
             let line = format!("cvta.{from}.u64 %d10, %d5; isspacep.{of} %p1, %d10; selp.b32 $d, 1, 0, %p1;");
             check(&line, 64, 32, &row, |_| Some(from.starts_with(of).into()));
         }

@@ -206,6 +206,133 @@ fn forms_of_some_targets() {
     }
 }
 
+/// Which words and operands go together, as ptxas 13.5 takes them.
+#[test]
+fn words_and_operands_that_go_together() {
+    let targets = ["sm_80", "sm_90a", "sm_100a"];
+    for (has, line) in [
+        ([true; 3], "mbarrier.init.shared::cta.b64 [%r1], %r2;"),
+        ([true; 3], "mbarrier.arrive.b64 _, [%d2];"),
+        ([true; 3], "mbarrier.arrive.shared.release.cta.b64 _, [%r2];"),
+        ([false; 3], "mbarrier.arrive.release.b64 _, [%d2];"),
+        ([false; 3], "mbarrier.arrive.acquire.cta.shared::cta.b64 _, [%r1];"),
+        ([false; 3], "mbarrier.arrive.cta.shared.b64 _, [%r2];"),
+        ([false, true, true], "mbarrier.arrive.relaxed.cta.b64 _, [%d2];"),
+        ([false, true, true], "mbarrier.arrive.expect_tx.shared::cta.b64 %d1, [%r2], 16;"),
+        ([false; 3], "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1];"),
+        ([false; 3], "mbarrier.arrive.shared::cta.expect_tx.b64 %d1, [%r2], 16;"),
+        ([true; 3], "mbarrier.arrive.noComplete.release.cta.shared::cta.b64 %d1, [%r2], 2;"),
+        ([false; 3], "mbarrier.arrive.noComplete.relaxed.cta.shared::cta.b64 %d1, [%r2], 2;"),
+        ([false; 3], "mbarrier.arrive.noComplete.release.cluster.shared::cta.b64 %d1, [%r2], 2;"),
+        ([false; 3], "mbarrier.arrive.noComplete.shared::cta.b64 %d1, [%r1];"),
+        ([false, true, true], "mbarrier.arrive.shared::cta.b64 _, [%r2], 2;"),
+        ([false; 3], "mbarrier.arrive.shared::cluster.b64 %d1, [%r1];"),
+        ([false, true, true], "mbarrier.arrive.shared::cluster.b64 _, [%r1];"),
+        ([false, true, true], "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r1], 2;"),
+        ([true; 3], "mbarrier.arrive_drop.noComplete.b64 %d1, [%d2], 3;"),
+        ([false, true, true], "mbarrier.arrive_drop.shared::cluster.b64 _, [%r2];"),
+        ([false; 3], "mbarrier.init.shared::cluster.b64 [%r1], 1;"),
+        ([false; 3], "mbarrier.inval.shared::cluster.b64 [%r1];"),
+        ([false, true, true], "mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%r2], 3;"),
+        ([false; 3], "mbarrier.expect_tx.release.cta.b64 [%d2], 3;"),
+        ([false, true, true], "mbarrier.complete_tx.shared::cluster.b64 [%r2], 3;"),
+        ([true; 3], "mbarrier.pending_count.b64 %r1, %d1;"),
+        ([false; 3], "mbarrier.pending_count.shared.b64 %r1, %d1;"),
+        ([true; 3], "mbarrier.test_wait.parity.b64 %p1, [%d2], %r3;"),
+        ([true; 3], "mbarrier.test_wait.parity.acquire.cta.b64 %p1, [%d2], %r3;"),
+        ([false, true, true], "mbarrier.test_wait.parity.acquire.cluster.b64 %p1, [%d2], %r3;"),
+        ([false; 3], "mbarrier.test_wait.parity.shared::cluster.b64 %p1, [%r1], 0;"),
+        ([false; 3], "mbarrier.test_wait.parity.shared::cta.b64 %p1, [%r1], 0, 100;"),
+        ([false; 3], "mbarrier.test_wait.acquire.cta.parity.b64 %p1, [%d2], %r3;"),
+        (
+            [false, true, true],
+            "mbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 %p1, [%r2], %r3, %r4;",
+        ),
+        ([false; 3], "mbarrier.try_wait.parity.release.cluster.shared::cta.b64 %p1, [%r1], %r2;"),
+        ([false; 3], "mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1], 2;"),
+        ([false, true, true], "mbarrier.try_wait.parity.b64 %p1, [%d2], 1;"),
+        ([false, true, true], "cp.async.bulk.prefetch.L2.global [%d1], 16;"),
+        ([false, true, true], "cp.async.bulk.prefetch.L2.global.L2::cache_hint [%d1], %r1, %d2;"),
+        ([false; 3], "cp.async.bulk.prefetch.L2.global [%d1], 15;"),
+        ([false; 3], "cp.async.bulk.prefetch.L2.global [%d1];"),
+        ([false; 3], "cp.async.bulk.prefetch.global [%d1], 16;"),
+        ([false, true, true], "cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%d1, {%r1, %r2}];"),
+        ([false; 3], "cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%d1, {%r1, %r2, %r3}];"),
+        ([false; 3], "cp.async.bulk.prefetch.tensor.2d.global [%d1, {%r1, %r2}];"),
+        (
+            [false, true, true],
+            "cp.async.bulk.prefetch.tensor.3d.L2.global.im2col [%d1, {%r1, %r2, %r3}], {%h1};",
+        ),
+        ([false; 3], "cp.async.bulk.prefetch.tensor.3d.L2.global.im2col [%d1, {%r1, %r2, %r3}];"),
+        (
+            [false, false, true],
+            "cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4 [%d1, {%r1, %r2, %r3, %r4, %r5}];",
+        ),
+        (
+            [false; 3],
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%d1], 15, [%r2];",
+        ),
+        (
+            [false, true, true],
+            "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r1], [%d1], 16, [%r2];",
+        ),
+        (
+            [false; 3],
+            "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], [%d1], 16, [%r2], %h1;",
+        ),
+        (
+            [false, true, true],
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], [%d1], 16, [%r2], %h1;",
+        ),
+        ([false; 3], "cp.async.bulk.global.shared::cta.bulk_group [%d1], [%r1], 15;"),
+        ([false, true, true], "fence.acquire.gpu;"),
+        ([false, true, true], "fence.release.cta;"),
+        ([false, true, true], "ld.shared::cluster.u32 %r1, [%r2];"),
+        ([false, true, true], "st.release.cluster.u32 [%d1], %r1;"),
+        ([false, true, true], "atom.shared::cluster.add.u32 %r1, [%r2], 1;"),
+        ([false, true, true], "red.relaxed.cluster.add.u32 [%d2], 1;"),
+        ([false, true, true], "cvta.shared::cluster.u64 %d1, %d2;"),
+        ([false, true, true], "red.global.add.noftz.bf16x2 [%d1], %r1;"),
+        ([true; 3], "red.global.add.noftz.f16x2 [%d1], %r1;"),
+        ([false, false, true], "ld.global.v4.u64 {%d1, %d2, %d3, %d4}, [%d5];"),
+        ([false, false, true], "ld.global.v8.b32 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%d1];"),
+        ([true; 3], "ld.global.v2.u32 {_, %r1}, [%d1];"),
+        ([false; 3], "ld.global.u32 _, [%d1];"),
+        ([false; 3], "isspacep.shared %p1, map;"),
+        ([true; 3], "bar.sync 0, 64;"),
+        ([false; 3], "bar.sync 0, 33;"),
+        ([true; 3], "cp.async.ca.shared.global [%r1], [%d1], 16, 8;"),
+        ([false; 3], "cp.async.ca.shared.global [%r1], [%d1], 4, 8;"),
+        ([false, true, true], "cvt.rz.relu.tf32.f32 %r1, %r2;"),
+        ([false, false, true], "cvt.rz.relu.satfinite.tf32.f32 %r1, %r2;"),
+        ([true; 3], "cvt.rna.satfinite.tf32.f32 %r1, %r2;"),
+        ([true; 3], "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r5];"),
+        ([false; 3], "ldmatrix.sync.aligned.m8n8.x1.shared.b16 %r1, [%r5];"),
+        ([true; 3], "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1, _}, [%r5];"),
+        ([false, true, true], "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r5], {%r1};"),
+        ([false; 3], "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r5], {1};"),
+        ([true; 3], "add.f64 %d1, %d2, 0f3f800000;"),
+        ([true; 3], "setp.eq.f64 %p1, %d1, 0f3f800000;"),
+    ] {
+        assert_eq!(targets.map(|target| kernel(target, line).is_ok()), has, "{line}");
+    }
+}
+
+/// What ptxas takes and is not supported is not said to be no PTX.
+#[test]
+fn forms_that_are_not_supported_here() {
+    for line in [
+        "cvt.rp.satfinite.ue8m0x2.bf16x2 %h1, %r1;",
+        "cvt.rz.ue8m0x2.f32 %h1, %r1, %r2;",
+        "cvt.pack.sat.s8.s32.b32 %r1, %r2, %r3, %r4;",
+        "cvt.pack.sat.u16.s32 %r1, %r2, %r3;",
+        "fence.proxy.tensormap::generic.acq_rel.gpu;",
+    ] {
+        let error = kernel("sm_100a", line).expect_err(line).to_string();
+        assert!(error.contains("are not supported here"), "{line}: {error}");
+    }
+}
+
 /// Constants and registers that ptxas does not take for the type.
 #[test]
 fn operands_of_another_type() {

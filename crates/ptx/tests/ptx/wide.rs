@@ -365,3 +365,10 @@ fn formats_of_4_to_8_bits() {
     let error = wrong.run("cvt.rn.bf16x2.e2m1x2 %r9, %h1;").expect_err("16 bits");
     assert_eq!(error, "line 9: 'cvt.rn.bf16x2.e2m1x2' takes a register of 8 bits");
 }
+
+/// A constant of FP32 has its value in FP64.
+#[test]
+fn constants_of_fp32_in_fp64() {
+    let body = "mov.f64 %d5, 0fbf800000; add.f64 %d6, %d5, 0f40800000; mul.f64 %d7, %d6, 0f3f000000; st.global.v2.f64 [%d1], {%d6, %d7};";
+    assert_eq!(words("sm_80", body)[..4], [0, 0x4008_0000, 0, 0x3ff8_0000]);
+}

@@ -49,6 +49,7 @@ impl Now<'_, '_> {
 /// Where an address of a warp is.
 fn resolve(region: Region, address: u64) -> (Region, usize) {
     match address >> REGION_BITS {
+        _ if region == Region::SharedOfBlock => (Region::Shared, address as usize),
         _ if region != Region::Generic => (region, address as usize),
         window if window == SHARED_WINDOW >> REGION_BITS => {
             (Region::Shared, (address - SHARED_WINDOW) as usize)
