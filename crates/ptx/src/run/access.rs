@@ -287,8 +287,9 @@ impl Warp {
                     let at = at + index as u64 * u64::from(bytes);
                     match space {
                         Region::Shared => {
-                            let at = block.shared.checked(at, bytes.into(), "changes")?;
-                            Ok(block.shared.get(at, bytes))
+                            let Reached { shared, at, .. } = block.reach_in(region, self.number, at)?;
+                            let at = shared.checked(at, bytes.into(), "changes")?;
+                            Ok(shared.get(at, bytes))
                         }
                         _ => {
                             let (memory, at) = block.launch.global.checked(at, bytes.into(), "changes")?;

@@ -187,6 +187,17 @@ fn shared_cta_does_not_reach_other_blocks() {
     assert_eq!(left((2, 2, 1), own).expect("the own block")[..2], [9, 9]);
 }
 
+/// Sixteen bytes are compared where they are, and not with those of the own block at the same place.
+#[test]
+fn sixteen_bytes_of_another_block_are_exchanged_where_they_are_equal() {
+    let body = format!(
+        ".reg .b128 %q<4>; mov.u64 %d4, 5; mov.u64 %d5, 7; mov.b128 %q1, {{%d4, %d4}}; mov.b128 %q2, {{%d5, %d5}};\n\
+         setp.eq.u32 %p2, %r2, 1; @%p2 st.shared.b128 [s], %q1; @!%p2 st.shared.b128 [s], %q2; {MEET} {NEXT}\n\
+         @!%p2 atom.relaxed.cluster.shared::cluster.cas.b128 %q3, [%r7], %q1, %q2; {MEET} ld.shared.u32 %r10, [s]; st.global.u32 [%d3], %r10;"
+    );
+    assert_eq!(left((2, 2, 1), &body).expect("it is equal there")[..2], [7, 7]);
+}
+
 #[test]
 fn a_block_must_have_started_before_its_shared_memory_is_accessed() {
     let error = left((2, 2, 1), &format!("{NEXT} st.shared::cluster.u32 [%r7], 5; {MEET}"));
