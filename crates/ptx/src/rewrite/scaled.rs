@@ -4,7 +4,7 @@
 //! whether the GPU rounds it once or twice there is not known. A check before the product looks at its factors, and is an error where
 //! that matters.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::contract::{is_product, multiplies};
 use super::dead::live;
@@ -55,6 +55,17 @@ fn predict(function: &Function) -> Vec<Scaled> {
     if scaling.is_empty() {
         return vec![];
     }
+    let Some(uses) = Uses::of(function, &Flow::of(all)) else { return vec![] };
+    let mut function = function.clone();
+    for (at, one) in all.iter().enumerate() {
+        let Some((id, negated)) = one.guard else { continue };
+        // of a guard that always holds
+        if known(&function, &uses, at, &Operand::Register(id)).is_some_and(|bits| (bits & 1 == 1) != negated)
+        {
+            function.instructions[at].guard = None;
+        }
+    }
+    let (function, all) = (&function, &function.instructions);
     let flow = Flow::of(all);
     let Some(uses) = Uses::of(function, &flow) else { return vec![] };
     let live = live(function, &uses);
@@ -78,16 +89,25 @@ fn predict(function: &Function) -> Vec<Scaled> {
         }
         passed.extend(origin.steps.iter().map(|step| step.at));
     }
-    // what scales a product is no product that is scaled again
-    let scales: Vec<usize> = found.iter().map(|(_, at)| *at).collect();
+    found.sort_by_key(|(one, _)| one.product);
     let alone = |one: &(Scaled, usize)| {
         let product = one.0.product;
         let fits =
             |at: usize| passed.contains(&at) || found.iter().any(|(other, by)| *other == one.0 && *by == at);
-        let mut others = uses.of[product].iter().filter(|used| live[used.at] && !fits(used.at));
-        turns(product) || others.next().is_none() && !scales.contains(&product)
+        !uses.of[product].iter().any(|used| live[used.at] && !fits(used.at))
     };
-    found.iter().filter(|one| alone(one)).map(|(scaled, _)| *scaled).collect()
+    let (mut taken, mut scales) = (vec![], HashSet::new());
+    for one in &found {
+        // what scales a product is no product that is scaled again
+        let is_sure = alone(one) && !scales.contains(&one.0.product);
+        if is_sure {
+            scales.insert(one.1);
+        }
+        if is_sure || turns(one.0.product) {
+            taken.push(one.0);
+        }
+    }
+    taken
 }
 
 /// Checks what a function may scale.
