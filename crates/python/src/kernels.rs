@@ -67,6 +67,9 @@ enum Given {
 /// What boxes are, by its number, and the corners of im2col.
 type Corners = (u8, [i32; 3], [i32; 3]);
 
+/// What a buffer holds after a launch that wrote to it.
+type Changed<'py> = Option<Bound<'py, PyArray1<u8>>>;
+
 /// A form of a kernel: its name, its lines, a word for how its result is known, and a remark.
 type Surveyed = (String, Vec<u32>, &'static str, String);
 
@@ -175,7 +178,7 @@ impl PtxKernel {
         loop_limit: Option<u64>,
         threads: Option<usize>,
         trace: Option<Wanted>,
-    ) -> PyResult<(Vec<Option<Bound<'py, PyArray1<u8>>>>, u64, Bound<'py, PyDict>)> {
+    ) -> PyResult<(Vec<Changed<'py>>, u64, Bound<'py, PyDict>)> {
         let arguments: PyResult<Vec<Argument>> = arguments
             .into_iter()
             .map(|argument| match argument {
