@@ -98,9 +98,9 @@ impl By<'_> {
     }
 
     /// Bits of the warps of other blocks of the cluster.
-    pub(super) fn others(self) -> u32 {
+    pub(super) fn others(self) -> u64 {
         let first = usize::from(self.warp) / self.clocks.stride * self.clocks.stride;
-        (0..self.clocks.stride).fold(u32::MAX, |others, warp| others & !(1 << (first + warp)))
+        (0..self.clocks.stride).fold(u64::MAX, |others, warp| others & !(1 << (first + warp)))
     }
 
     /// Whether everything that the block did at a time is ordered before what anyone does now.
@@ -152,7 +152,7 @@ pub(super) struct Meeting {
     /// How often it is complete.
     pub(super) phases: u32,
     /// Bits of the warps that have arrived.
-    pub(super) arrived: u32,
+    pub(super) arrived: u64,
     /// What they did before, and what those of the phase before did.
     gathered: Left,
     released: Left,
@@ -222,7 +222,7 @@ impl Passed {
 }
 
 /// Warpgroups of a cluster, at most.
-pub(super) const GROUPS: usize = 8;
+pub(super) const GROUPS: usize = 16;
 
 /// Takes the later times of two.
 pub(super) fn join(to: &mut Arc<Known>, from: &Arc<Known>) {

@@ -17,7 +17,7 @@ pub(crate) struct Clusters {
 }
 
 /// Warps of a cluster, at most.
-pub(super) const MOST_WARPS: usize = 32;
+pub(super) const MOST_WARPS: usize = 64;
 
 impl Clusters {
     /// Clusters of blocks of that many warps.

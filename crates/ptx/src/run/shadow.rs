@@ -68,17 +68,17 @@ pub(super) struct Check {
 }
 
 impl Touch {
-    /// 27 bits of time, 28 of the block, 5 of the warp, 4 of bytes.
+    /// 26 bits of time, 28 of the cluster, 6 of the warp, 4 of bytes.
     #[inline(always)]
     fn pack(self) -> u64 {
-        let time = u64::from(self.time.min((1 << 27) - 1));
-        time << 37 | u64::from(self.agent.0) << 9 | u64::from(self.agent.1) << 4 | u64::from(self.bytes)
+        let time = u64::from(self.time.min((1 << 26) - 1));
+        time << 38 | u64::from(self.agent.0) << 10 | u64::from(self.agent.1) << 4 | u64::from(self.bytes)
     }
 
     #[inline(always)]
     fn unpack(bits: u64) -> Touch {
-        let agent = ((bits >> 9) as u32 & ((1 << 28) - 1), (bits >> 4) as u8 & 31);
-        Touch { time: (bits >> 37) as u32, agent, bytes: bits as u8 & 15 }
+        let agent = ((bits >> 10) as u32 & ((1 << 28) - 1), (bits >> 4) as u8 & 63);
+        Touch { time: (bits >> 38) as u32, agent, bytes: bits as u8 & 15 }
     }
 
     /// Whether it is ordered before what a warp does now.

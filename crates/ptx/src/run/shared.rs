@@ -5,14 +5,15 @@ use std::collections::{BTreeSet, HashMap};
 use super::clocks::{By, Kind};
 use super::fault::{Race, Where};
 use super::global::is_aligned;
-use crate::lanes::each;
 use crate::program::Scope;
 
-/// The last accesses of one kind to a word, or to each word of a line alike: by some warps, at one time.
+/// The last accesses of one kind to a word, or to each word of a line alike: by some warps, at one time. Packed, as there are many.
 #[derive(Clone, Copy, Default, PartialEq)]
+#[repr(C, packed(4))]
 struct Touch {
     time: u32,
-    warps: u32,
+    /// Bits of the warps of the cluster.
+    warps: u64,
 }
 
 /// What is known of a word, or of each word of a line alike.
@@ -71,7 +72,7 @@ impl Mark {
     fn touch(&mut self, (kind, follows): (Kind, bool), bytes: u8, by: By<'_>) -> Option<More> {
         let (touch, known) = (&mut self.touches[kind as usize], &mut self.bytes[kind as usize]);
         let now = by.now;
-        let own = 1 << by.warp;
+        let own = 1u64 << by.warp;
         if touch.time == now && (*known == bytes || touch.warps == own) {
             touch.warps |= own;
             *known |= bytes;
@@ -89,7 +90,7 @@ impl Mark {
     #[inline(always)]
     fn racer(&self, kind: Kind, bytes: u8, by: By<'_>) -> Option<u8> {
         let touch = *self.touches.get(kind as usize)?;
-        if by.is_old(touch.time) || touch.warps == 1 << by.warp || self.bytes[kind as usize] & bytes == 0 {
+        if by.is_old(touch.time) || touch.warps == 1u64 << by.warp || self.bytes[kind as usize] & bytes == 0 {
             return None;
         }
         touch.racer(by)
@@ -98,7 +99,21 @@ impl Mark {
 
 impl Touch {
     fn racer(self, by: By<'_>) -> Option<u8> {
-        each(self.warps).map(|warp| warp as u8).find(|warp| !by.clocks.knows(by.warp, *warp, self.time))
+        let time = self.time;
+        self.each().map(|warp| warp as u8).find(|warp| !by.clocks.knows(by.warp, *warp, time))
+    }
+
+    /// The warps, from the lowest on.
+    #[inline(always)]
+    fn each(self) -> impl Iterator<Item = usize> {
+        let mut rest = self.warps;
+        std::iter::from_fn(move || {
+            (rest != 0).then(|| {
+                let warp = rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                warp
+            })
+        })
     }
 }
 
@@ -299,7 +314,7 @@ impl Shared {
             if does.is_some() && mark.read >> 4 & touched != 0 {
                 let touches = [mark.touches[Kind::Write as usize], mark.touches[Kind::Strong as usize]];
                 let is_late = |warp: &usize, time| !by.clocks.is_fenced_for_async(*warp, time);
-                let late = |touch: Touch| each(touch.warps).find(|warp| is_late(warp, touch.time));
+                let late = |touch: Touch| touch.each().find(|warp| is_late(warp, touch.time));
                 match touches.into_iter().find_map(late) {
                     // it is seen until the next write
                     None => mark.read &= !(touched << 4),
@@ -602,7 +617,7 @@ fn keep(
 ) {
     let aside = match kind {
         Kind::StrongRead | Kind::StrongReadInBlock | Kind::StrongInBlock => {
-            Some(More { kind, touch: Touch { time: by.now, warps: 1 << by.warp }, bytes })
+            Some(More { kind, touch: Touch { time: by.now, warps: 1u64 << by.warp }, bytes })
         }
         _ => mark.touch((kind, follows), bytes, by),
     };

@@ -187,6 +187,23 @@ fn shared_cta_does_not_reach_other_blocks() {
     assert_eq!(left((2, 2, 1), own).expect("the own block")[..2], [9, 9]);
 }
 
+#[test]
+fn a_cluster_has_sixty_four_warps() {
+    let body = |barrier: &str| {
+        format!(
+            "setp.eq.u32 %p2, %r1, 96; {MEET} {NEXT} @%p2 st.shared::cluster.u32 [%r7], %r4; {barrier}\n\
+             setp.eq.u32 %p3, %r1, 64; mad.wide.u32 %d4, %r4, 4, %d2; @%p3 ld.shared.u32 %r10, [s]; @%p3 st.global.u32 [%d4], %r10; {MEET}"
+        )
+    };
+    let found = left((16, 16, 128), &body(MEET)).expect("all is ordered");
+    assert_eq!(found[..16], std::array::from_fn::<u32, 16, _>(|block| (block as u32 + 15) % 16));
+    let error = left((16, 16, 128), &body("")).expect_err("nothing orders the read");
+    assert!(
+        error.contains("there is no barrier between them") && error.contains("warp 3 of block"),
+        "{error}"
+    );
+}
+
 /// Sixteen bytes are compared where they are, and not with those of the own block at the same place.
 #[test]
 fn sixteen_bytes_of_another_block_are_exchanged_where_they_are_equal() {
@@ -295,7 +312,11 @@ fn launches_with_wrong_clusters_are_errors() {
         ((4, 0, 1), ".explicitcluster", "has .explicitcluster: the launch must say the cluster"),
         ((4, 4, 1), ".maxclusterrank 2", "a cluster of (4, 1, 1) blocks cannot run: it must have 1 to 2"),
         ((32, 32, 1), "", "a cluster of (32, 1, 1) blocks cannot run: it must have 1 to 16"),
-        ((4, 4, 288), "", "a cluster of 4 blocks of 9 warps is not supported"),
+        (
+            (8, 8, 288),
+            "",
+            "a cluster of 8 blocks of 9 warps is not supported: a cluster may have 64 warps here",
+        ),
         ((4, 0, 1), ".blocksareclusters .reqnctapercluster 2", ".blocksareclusters is not supported"),
     ] {
         let error = run(shape, head, 1, "").expect_err(expected);
