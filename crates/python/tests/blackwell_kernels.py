@@ -34,3 +34,16 @@ def scaled_product(
         scale_y = tl.load(sb + columns[:, None] * factors + of_factors[None, :])
         sums = tl.dot_scaled(x, scale_x, A, y, scale_y, B, sums)
     tl.store(c + rows[:, None] * n + columns[None, :], sums)
+
+
+@triton.jit
+def mixed_product(a, sa, b, sb, c, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """FP8 times FP4, both by descriptors: codes of 4 bits come to shared memory with room between them."""
+    rows, columns, factors = tl.arange(0, M), tl.arange(0, N), k // 32
+    sums = tl.zeros((M, N), tl.float32)
+    for start in range(0, k, K):
+        of_factors = start // 32 + tl.arange(0, K // 32)
+        scale_x = tl.load(sa + rows[:, None] * factors + of_factors[None, :])
+        scale_y = tl.load(sb + columns[:, None] * factors + of_factors[None, :])
+        sums = tl.dot_scaled(a.load([0, start]), scale_x, "e4m3", b.load([0, start // 2]).T, scale_y, "e2m1", sums)
+    tl.store(c + rows[:, None] * N + columns[None, :], sums)

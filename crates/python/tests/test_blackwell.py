@@ -17,6 +17,7 @@ import blackwell_kernels as kernels  # noqa: E402
 
 import bitmma  # noqa: E402
 from bitmma.kernels import on  # noqa: E402
+from triton.tools.tensor_descriptor import TensorDescriptor  # noqa: E402
 
 #: Elements of D along each side: a million of each kind with BITMMA_TESTS=all.
 SIDE = 1024 if os.environ.get("BITMMA_TESTS") == "all" else 256
@@ -94,3 +95,18 @@ def test_scaled_products(name: str) -> None:
     factors = [scale.view(torch.uint8).numpy() for scale in scales]
     instruction = f"tcgen05.mma.m128n128k{64 if per_a == per_b == 2 else 32}.{form}.f32.{of_a}.{of_b}.{of_scale}"
     same(c, bitmma.gemm(("b200", instruction), codes[0], np.ascontiguousarray(codes[1].T), scale_a=factors[0], scale_b=np.ascontiguousarray(factors[1].T)))
+
+
+def test_padded_codes_by_descriptors() -> None:
+    random, k = np.random.default_rng(9), 384
+    a, b = (torch.from_numpy(random.integers(0, 256, shape, dtype=np.uint8)) for shape in ((128, k), (128, k // 2)))
+    scales = [random.integers(118, 136, (128, k // 32), dtype=np.uint8) for _ in range(2)]
+    c = torch.zeros(128, 128)
+    kernel = on(kernels.mixed_product, "b200")
+    of_a = TensorDescriptor.from_tensor(a.view(torch.float8_e4m3fn), [128, 128])
+    of_b = TensorDescriptor.from_tensor(b, [128, 64])
+    kernel[(1,)](of_a, torch.from_numpy(scales[0]), of_b, torch.from_numpy(scales[1]), c, k, M=128, N=128, K=128)
+    assert kernel.last is not None and kernel.last.compiled.metadata.tensordesc_meta[1]["fp4_padded"]
+    codes = np.stack([b.numpy() & 15, b.numpy() >> 4], -1).reshape(128, k)
+    instruction = "tcgen05.mma.m128n128k32.kind::mxf8f6f4.block32.f32.e4m3.e2m1.ue8m0"
+    same(c, bitmma.gemm(("b200", instruction), a.numpy(), np.ascontiguousarray(codes.T), scale_a=scales[0], scale_b=np.ascontiguousarray(scales[1].T)))

@@ -18,20 +18,21 @@ use crate::instruction::bulk::reduces;
 use crate::lanes::each;
 use crate::program::{Address, AtomicOp, Bulk, Part, Region, Scope, Type, Word};
 
-/// Visits all elements of rows: where each is in the box, and in global memory, if it is in the tensor.
+/// Visits all elements of rows: where each is in the box, and in global memory, if it is in the tensor. Of 4 bits two are visited together.
 fn visit(
     map: &TensorMap,
     rows: &Rows,
     work: &mut dyn FnMut(u64, Option<u64>) -> Result<(), String>,
 ) -> Result<(), String> {
     let (count, element) = (map.counts()[0], map.element());
+    let together = if map.is_padded() { 2 } else { 1 };
     let mut linear = 0;
     for row in &rows.all {
-        for at in 0..count {
+        for at in (0..count).step_by(together) {
             let along = rows.first + at as i64;
             let is_inside = (0..i64::from(map.dimensions[0])).contains(&along);
             let at = row.filter(|_| is_inside);
-            work(linear, at.map(|offset| offset.wrapping_add(along as u64 * element)))?;
+            work(linear, at.map(|offset| offset.wrapping_add(along as u64 / together as u64 * element)))?;
             linear += element;
         }
     }
@@ -287,7 +288,8 @@ impl Warp {
         })
         .map_err(fault)?;
         noted?;
-        Ok(Source { bytes, ranges })
+        let unit = if map.is_padded() { 8 } else { 16 };
+        Ok(Source { bytes, ranges, unit })
     }
 
     /// A copy brings bytes to shared memory, to one block or the same place of some, and completes them at the object of each.
@@ -304,7 +306,7 @@ impl Warp {
         let targets = block.targets(to, blocks).map_err(fault)?;
         let barriers = block.targets(self.shared_address(barrier, lane), blocks).map_err(fault)?;
         for (to, barrier) in targets.into_iter().zip(barriers) {
-            let parts = pieces_of(&from.bytes);
+            let parts = pieces_of(&from.bytes, from.unit);
             let pieces = self.pieces(parts, (to, place), true, lane, block)?;
             let sources = Warp::start_copy(&from.ranges, Does::Reads, block);
             self.bring((barrier, to), Brought { pieces, sources, shared: vec![] }, lane, block)?;
@@ -331,9 +333,8 @@ impl Warp {
             let by = clocks.by(self.number);
             let noted = shared.note_copy((piece.at, piece.bytes), true, by);
             noted.map_err(|race| Fault::new(lane, race))?;
-            if follows {
-                undefined.put(piece.at, 8, 0, 0);
-                undefined.put(piece.at + 8, 8, 0, 0);
+            for half in (0..piece.bytes).step_by(8).filter(|_| follows) {
+                undefined.put(piece.at + half, 8, 0, 0);
             }
         }
         Ok(pieces)
@@ -387,7 +388,7 @@ impl Warp {
             block.lent += 1;
             contents.extend(block.shared.array::<16>(at));
         }
-        let pieces = self.pieces(pieces_of(&contents), (to, &|at| at), false, lane, block)?;
+        let pieces = self.pieces(pieces_of(&contents, 16), (to, &|at| at), false, lane, block)?;
         if block.launch.undefined.is_some() {
             for (piece, (_, from)) in pieces.iter().zip(&shared) {
                 for half in [0, 8] {
@@ -430,6 +431,9 @@ impl Warp {
     ) -> Result<(), Fault> {
         let fault = |what: String| Fault::new(lane, what);
         let (map, rows, coordinates) = self.part(part, lane, block)?;
+        if map.is_padded() {
+            return Err(fault("stores elements of .b4x16_p64, which can be loaded alone".to_owned()));
+        }
         map.check_store(&coordinates).map_err(fault)?;
         let element = map.element();
         let size = rows.all.len() as u64 * map.counts()[0] * element;
@@ -498,7 +502,7 @@ impl Warp {
             self.note_global(memory, Reach::Read, (1 << lane, |_| offset, 8), |_| false, block)?;
             bytes.extend(memory.load(offset, 8).to_le_bytes());
         }
-        Ok(Source { bytes, ranges: vec![(from, count)] })
+        Ok(Source { bytes, ranges: vec![(from, count)], unit: 16 })
     }
 
     fn bytes_out(
@@ -546,12 +550,18 @@ impl Warp {
 struct Source {
     bytes: Vec<u8>,
     ranges: Vec<Range>,
+    /// How many of them fill 16 bytes.
+    unit: usize,
 }
 
-/// Bytes as pieces of 16, the places of which are counted from the first on.
-fn pieces_of(bytes: &[u8]) -> Vec<Piece> {
-    let parts = bytes.as_chunks::<16>().0.iter().enumerate();
-    parts.map(|(index, value)| Piece { at: 16 * index, bytes: 16, value: *value }).collect()
+/// Bytes as pieces of 16 or 8, each at the next 16 bytes.
+fn pieces_of(bytes: &[u8], unit: usize) -> Vec<Piece> {
+    let piece = |(index, part): (usize, &[u8])| {
+        let mut value = [0; 16];
+        value[..unit].copy_from_slice(part);
+        Piece { at: 16 * index, bytes: unit, value }
+    };
+    bytes.chunks_exact(unit).enumerate().map(piece).collect()
 }
 
 /// How a copy that combines accesses global memory: as `red` with the scope of the device.

@@ -393,7 +393,7 @@ fn read_tile(
         let at = block.shared.checked(at, 16, "reads").map_err(fault)?;
         let by = block.clocks.by(reader);
         let group = usize::from(by.warp) / WARPGROUP;
-        let noted = block.shared.note_product(at, (group, number), by);
+        let noted = block.shared.note_product((at, 16), (group, number), by);
         noted.map_err(|race| Fault::new(0, race))?;
         Ok(block.shared.array(at))
     })

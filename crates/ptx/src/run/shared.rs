@@ -430,12 +430,12 @@ impl Shared {
         }
     }
 
-    /// Notes that asynchronous products of a warpgroup read 16 bytes, in the group of that number; an error if what a warp reads is
+    /// Notes that asynchronous products of a warpgroup read 16 bytes or 8, in the group of that number; an error if what a warp reads is
     /// not written before, or without a `fence.proxy.async` between them.
     #[inline(always)]
     pub(super) fn note_product(
         &mut self,
-        at: usize,
+        (at, bytes): (usize, usize),
         (group, number): (usize, u32),
         by: By<'_>,
     ) -> Result<(), Race> {
@@ -445,7 +445,7 @@ impl Shared {
         }
         let of = &mut self.products[at / LINE * self.groups + group];
         *of = (*of).max(number);
-        self.reads((at, 16), (false, false), Some("reads"), by)
+        self.reads((at, bytes), (false, false), Some("reads"), by)
     }
 
     /// A bulk copy reads here until it is waited for. A read by a copy of a warp; an error if what was written comes after it, or without

@@ -18,11 +18,16 @@ const KINDS: [Option<Type>; 11] = [
     Some(Type::BF16),
 ];
 
+/// The number of `.b4x16_p64` (`CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B`): elements of 4 bits, two in a byte, of which 16 are brought to 16
+/// bytes, the last eight of which stay as they are.
+const PADDED: u8 = 14;
+
 /// A tensor and the boxes that are copied: what `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col` are given. On a GPU its 128
 /// bytes are opaque; here they are these fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TensorMap {
-    /// A type of elements by its number for `tensormap.replace`: 0 to 5 for u8, u16, u32, s32, u64, s64; 6, 7, 9 and 10 for f16, f32, f64 and bf16.
+    /// A type of elements by its number for `tensormap.replace`: 0 to 5 for u8, u16, u32, s32, u64, s64; 6, 7, 9 and 10 for f16, f32, f64 and
+    /// bf16; 14 for elements of 4 bits that are padded.
     pub kind: u8,
     /// From 1 to 5.
     pub rank: u8,
@@ -160,10 +165,15 @@ impl TensorMap {
 
     /// The type of an element, if one such can be copied.
     pub(super) fn element_type(&self) -> Option<Type> {
-        KINDS.get(usize::from(self.kind)).copied().flatten()
+        if self.is_padded() { Some(Type::U8) } else { KINDS.get(usize::from(self.kind)).copied().flatten() }
     }
 
-    /// Bytes of an element.
+    /// Whether elements have 4 bits, and as much room again as padding in shared memory.
+    pub(super) fn is_padded(&self) -> bool {
+        self.kind == PADDED
+    }
+
+    /// Bytes of an element as it lies in shared memory.
     pub(super) fn element(&self) -> u64 {
         self.element_type().map_or(1, |kind| u64::from(kind.bits()) / 8)
     }
@@ -218,6 +228,9 @@ impl TensorMap {
                 return Err(format!("dimension {at} of a tensor map has a step of 1 to 8, not {step}"));
             }
         }
+        if self.is_padded() {
+            self.check_padded(rank)?;
+        }
         if let Some(stride) = self.strides[..rank - 1].iter().find(|stride| !stride.is_multiple_of(16)) {
             return Err(format!("the strides of a tensor map are multiples of 16 bytes, not {stride}"));
         }
@@ -232,6 +245,29 @@ impl TensorMap {
         if !inner.is_multiple_of(16) || inner > most {
             let limit = if most == u64::MAX { String::new() } else { format!(" of at most {most}") };
             return Err(format!("a row of a box has a multiple of 16 bytes{limit}, not {inner}"));
+        }
+        Ok(())
+    }
+
+    /// The same of padded elements.
+    fn check_padded(&self, rank: usize) -> Result<(), String> {
+        let (size, length) = (self.dimensions[0], self.lengths[0]);
+        let wide = std::iter::once(&self.address).chain(&self.strides[..rank - 1]);
+        if let Some(odd) = wide.into_iter().find(|number| !number.is_multiple_of(32)) {
+            return Err(format!(
+                "the address and the strides of a tensor map of .b4x16_p64 are multiples of 32, not {odd:#x}"
+            ));
+        }
+        if !size.is_multiple_of(128) || length != 128 {
+            return Err(format!(
+                "a tensor map of .b4x16_p64 has a multiple of 128 elements along dimension 0, not {size}, and a box 128, not {length}"
+            ));
+        }
+        if !matches!(self.swizzle, 0 | 3) || self.fills_nan || self.boxes != Boxes::Tiled {
+            return Err(
+                "a tensor map of .b4x16_p64 has tiles, no swizzle or that of 128 bytes, and zeros outside"
+                    .to_owned(),
+            );
         }
         Ok(())
     }
@@ -307,6 +343,12 @@ impl TensorMap {
         }
         if given != usize::from(rank) {
             return Err(format!("the tensor map has {rank} dimensions, and the copy {given} coordinates"));
+        }
+        if self.is_padded() && coordinates[0] % 128 != 0 {
+            return Err(format!(
+                "a copy of .b4x16_p64 begins at a multiple of 128 elements, not at {}",
+                coordinates[0]
+            ));
         }
         let mut first = [0; 4];
         first[..given - 1].copy_from_slice(&coordinates[1..]);

@@ -22,6 +22,7 @@ mod integers;
 mod line;
 mod memory;
 mod moves;
+mod padded;
 mod pixels;
 mod predicted;
 mod probe;

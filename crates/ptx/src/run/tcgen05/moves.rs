@@ -221,7 +221,7 @@ impl Warp {
                 let at = descriptor.address(row, 16 * chunk, 1, false);
                 let at = block.shared.checked(at, 16, "copies").map_err(fault)?;
                 let by = block.clocks.by(self.number);
-                let noted = block.shared.note_product(at, (operation.group, operation.number), by);
+                let noted = block.shared.note_product((at, 16), (operation.group, operation.number), by);
                 noted.map_err(|race: Race| Fault::new(thread, race))?;
                 let bytes: [u8; 16] = block.shared.array(at);
                 let undefined = block.launch.undefined.is_some().then(|| block.undefined.get(at, 16));

@@ -87,7 +87,10 @@ impl Warp {
                 Source::Shared(descriptor) => Tile::shared(descriptor, side, |address| {
                     let at = block.shared.checked(address, 16, "reads").map_err(fault)?;
                     let by = block.clocks.by(warp);
-                    let noted = block.shared.note_product(at, (operation.group, operation.number), by);
+                    // the padding of elements of 4 bits may hold nothing
+                    let bytes = if side.is_padded && side.bits == 4 { 8 } else { 16 };
+                    let noted =
+                        block.shared.note_product((at, bytes), (operation.group, operation.number), by);
                     noted.map_err(|race: Race| Fault::new(lane, race))?;
                     Ok(block.shared.array(at))
                 }),

@@ -14,6 +14,9 @@ KINDS = {
     "int32": 3, "uint64": 4, "int64": 5, "float16": 6, "float32": 7, "float64": 9, "bfloat16": 10,
 }  # fmt: skip
 
+#: The same of padded elements of 4 bits.
+PADDED = 14
+
 #: What boxes are, by its number.
 MODES = ("tile", "im2col", "im2col::w", "im2col::w::128")
 
@@ -50,6 +53,8 @@ class TensorMap:
     mode: str = "tile"
     lower: Sequence[int] = ()
     upper: Sequence[int] = ()
+    #: Whether the bytes of the array are two elements of 4 bits each, of which 16 fill 8 of 16 bytes of shared memory.
+    padded: bool = False
 
     def fields(self) -> tuple[tuple[int, int, bool, Corners], list[int], list[int], list[int], list[int]]:
         """Kind, swizzle, filling and corners; sizes, strides in bytes, boxes and steps, the dimension that lies together first."""
@@ -75,6 +80,10 @@ class TensorMap:
         if not 1 <= len(shape) <= 5 or not len(shape) == len(strides) == len(steps) or len(self.box) != sides:
             what = "as many" if self.mode == "tile" else "pixels and channels"
             raise PtxError(f"a tensor map of 1 to 5 dimensions, {len(shape)} given, with a box of {what}, not {len(self.box)}")
+        if self.padded:
+            if size != 1:
+                raise PtxError(f"a padded tensor map is of bytes, two elements each, not of {dtype}")
+            shape[-1] *= 2
         corners = {"tile": 0, "im2col": len(shape) - 2}.get(self.mode, 1)
         for name, corner in (("lower", self.lower), ("upper", self.upper)):
             if len(corner) != corners or any(not -(1 << 31) <= at < 1 << 31 for at in corner):
@@ -84,5 +93,5 @@ class TensorMap:
         if any(not 0 < length < 1 << 32 for length in (*shape, *self.box, *steps)) or any(stride < 0 for stride in strides):
             raise PtxError("the sizes of a tensor map are positive, and below 2**32")
         lower, upper = ([*reversed(corner), 0, 0, 0][:3] for corner in (self.lower, self.upper))
-        kind = (KINDS[dtype], SWIZZLES[self.swizzle], self.fill == "nan", (MODES.index(self.mode), lower, upper))
+        kind = (PADDED if self.padded else KINDS[dtype], SWIZZLES[self.swizzle], self.fill == "nan", (MODES.index(self.mode), lower, upper))
         return kind, shape[::-1], strides[-2::-1], list(self.box)[::-1], steps[::-1]

@@ -106,16 +106,16 @@ def _scalar(kind: str, value: Any) -> Any:
 
 def _mapped(name: str, value: Any, about: Any) -> list[Any]:
     """A tensor descriptor made on the host as arguments of the entry: a map, its sizes and its strides."""
-    if about is None or about.get("fp4_padded"):
+    if about is None:
         raise PtxError(f"parameter '{name}' is a tensor descriptor of a kind that is not supported")
     if value.round_f32_to_tf32:
         raise PtxError(f"parameter '{name}' is a tensor descriptor that rounds to TF32, which is not supported")
     swizzle = (0, 32, 64, 128)[about["swizzle"]]
     base = _plain(value.base)
-    pixels: dict[str, Any] = {}
+    more: dict[str, Any] = {"padded": bool(about.get("fp4_padded"))}
     if about.get("is_im2col"):
-        pixels = {"mode": "im2col", "lower": value.pixel_box_lower_corner, "upper": value.pixel_box_upper_corner, "steps": value.element_strides}
-    tensor_map = TensorMap(base, about["block_size"], swizzle, value.padding, shape=value.shape, strides=value.strides, **pixels)
+        more |= {"mode": "im2col", "lower": value.pixel_box_lower_corner, "upper": value.pixel_box_upper_corner, "steps": value.element_strides}
+    tensor_map = TensorMap(base, about["block_size"], swizzle, value.padding, shape=value.shape, strides=value.strides, **more)
     return [tensor_map, *map(int, (*value.shape, *value.strides))]
 
 
