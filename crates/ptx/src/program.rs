@@ -704,6 +704,8 @@ pub(crate) enum Op {
     FenceForAsync,
     /// `wgmma.fence`
     FenceForProducts,
+    /// `fence.mbarrier_init`: who meets at a barrier of the cluster sees the objects that the warp has started.
+    FenceForObjects,
     /// `wgmma.commit_group`
     CommitProducts,
     /// `wgmma.wait_group`: until at most that many groups are left.

@@ -78,7 +78,7 @@ pub(super) const ROWS: &[Row] = &[
     // other fences of proxies, and of what a barrier object's start writes, order no accesses of threads; what threads write to global
     // memory is not compared with what copies read, so that a fence of that alone orders nothing
     decoded("fence", &[], "acquire&sync_restrict::shared::cluster|release&sync_restrict::shared::cta cluster", nothing).results(0).since(Since::Hopper),
-    decoded("fence", &[], "mbarrier_init release cluster", nothing).results(0).since(Since::Hopper),
+    decoded("fence", &[], "mbarrier_init release cluster", |_, at| operands(at).map(|[]| Op::FenceForObjects)).results(0).since(Since::Hopper),
     decoded("fence", &[], "=proxy async&shared::cta|async&shared::cluster|async", fence_for_async).results(0).since(Since::Hopper),
     decoded("fence", &[], "=proxy async&global", nothing).results(0).since(Since::Hopper),
     decoded("fence", &[], "=proxy alias", nothing).results(0),

@@ -292,6 +292,11 @@ impl Clocks {
         self.warps[warp].passed.has_met || others.any(|other| self.knows(warp as u8, other as u8, 1))
     }
 
+    /// Whether a barrier of the cluster has shown a warp that all of its blocks have started.
+    pub(super) fn has_met(&self, warp: usize) -> bool {
+        self.warps[self.first + warp].passed.has_met
+    }
+
     /// Whether what another warp of the block did at a time is ordered before what this one does now.
     #[inline(always)]
     pub(super) fn knows(&self, warp: u8, other: u8, time: u32) -> bool {

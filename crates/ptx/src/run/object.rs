@@ -75,9 +75,14 @@ impl Warp {
             (false, Err(what)) => return Err(fault(what)),
         }
         shared.guard(at, false);
-        match object.action {
-            Action::Test { .. } => shared.note_read(at, 8, (true, true), by).map_err(race)?,
-            _ => shared.note_write(at, 8, (kind, false), by, |_| false).map_err(race)?,
+        let noted = match object.action {
+            Action::Test { .. } => shared.note_read(at, 8, (true, true), by),
+            _ => shared.note_write(at, 8, (kind, false), by, |_| false),
+        };
+        // its start is seen after a barrier of the cluster, also one that orders nothing else
+        let is_seen = clocks.has_met(self.number) && objects.get(at).is_ok_and(|one| one.is_published);
+        if !(kind == Kind::Strong && is_seen) {
+            noted.map_err(race)?;
         }
         if !matches!(object.action, Action::Invalidate) {
             shared.guard(at, true);
@@ -90,7 +95,7 @@ impl Warp {
                         "an mbarrier object waits for 1 to {MOST} arrivals, not for {expected}"
                     )));
                 }
-                let barrier = Barrier::new(expected);
+                let barrier = Barrier::new(expected, by.warp);
                 objects.0.insert(at, barrier);
             }
             Action::Invalidate => _ = objects.0.remove(&at),

@@ -8,6 +8,9 @@ use super::flight::Key;
 /// A barrier object (PTX ISA, "Contents of the mbarrier object").
 #[derive(Default)]
 pub(super) struct Barrier {
+    /// The warp that has started it, and whether `fence.mbarrier_init` has come since.
+    started_by: u8,
+    pub(super) is_published: bool,
     /// Arrivals that each phase waits for, and those that this one still does.
     pub(super) expected: u32,
     pub(super) pending: u32,
@@ -26,7 +29,7 @@ pub(super) struct Barrier {
     has_products: bool,
     /// Warps that have not seen that the phase before, which waited for copies or products, was not complete. Each sees it once: on a
     /// GPU they may come as late.
-    unseen: u32,
+    unseen: u64,
     /// Those that have seen that it is complete, and when: who learns of that sees it at once.
     seen: Vec<(u8, u32)>,
 }
@@ -65,6 +68,11 @@ impl Objects {
         })
     }
 
+    /// A warp has made the start of its objects seen by who meets at a barrier of the cluster.
+    pub(super) fn publish(&mut self, warp: u8) {
+        self.0.values_mut().filter(|one| one.started_by == warp).for_each(|one| one.is_published = true);
+    }
+
     /// What an object waits for.
     pub(super) fn waits_for(&self, at: usize) -> Option<String> {
         let Barrier { expected, pending, bytes, phases, .. } = self.0.get(&at)?;
@@ -92,8 +100,8 @@ impl Brought {
 }
 
 impl Barrier {
-    pub(super) fn new(expected: u32) -> Barrier {
-        Barrier { expected, pending: expected, ..Barrier::default() }
+    pub(super) fn new(expected: u32, started_by: u8) -> Barrier {
+        Barrier { expected, pending: expected, started_by, ..Barrier::default() }
     }
 
     pub(super) fn arrive(&mut self, count: u32, left: &Left) -> Result<(), String> {
@@ -160,7 +168,7 @@ impl Barrier {
             self.pending = self.expected;
             self.released = std::mem::take(&mut self.gathered);
             let is_late = std::mem::take(&mut self.has_products) || !self.started.pieces.is_empty();
-            self.unseen = if is_late { u32::MAX } else { 0 };
+            self.unseen = if is_late { u64::MAX } else { 0 };
             self.seen.clear();
             self.arrived.append(&mut self.started);
         }

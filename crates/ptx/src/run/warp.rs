@@ -735,6 +735,7 @@ impl Warp {
             Op::Fence { scope } => return self.fence(*scope, mask, block),
             Op::FenceForAsync => block.clocks.fence_for_async(self.number),
             Op::FenceForProducts => self.in_flight.fence(),
+            Op::FenceForObjects => block.objects.publish(block.clocks.by(self.number).warp),
             Op::CommitProducts => block.clocks.commit_products(self.number),
             Op::WaitProducts(left) => {
                 block.clocks.wait_products(self.number, *left);

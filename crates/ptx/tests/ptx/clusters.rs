@@ -204,6 +204,29 @@ fn a_cluster_has_sixty_four_warps() {
     );
 }
 
+/// `fence.mbarrier_init` lets a relaxed barrier of the cluster show that objects have started, and nothing else.
+#[test]
+fn objects_are_seen_after_their_fence_and_a_relaxed_barrier() {
+    let relaxed = "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned;";
+    let body = |fence: &str, data: &str| {
+        format!(
+            "{data} @%p1 mbarrier.init.shared::cta.b64 [m], 1; {fence} {relaxed}\n\
+             mov.u32 %r10, m; {NEXT} mapa.shared::cluster.u32 %r11, %r10, %r8; @%p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11];\n\
+             {WAIT} ld.shared::cluster.u32 %r12, [%r7]; st.global.u32 [%d3], %r12; {MEET}"
+        )
+    };
+    let (fence, data) = ("fence.mbarrier_init.release.cluster;", "st.shared.u32 [s], 3;");
+    // the arrival of the other block shows what it wrote
+    assert_eq!(left((2, 2, 1), &body(fence, data)).expect("runs")[..2], [3, 3]);
+    let error = left((2, 2, 1), &body("", data)).expect_err("the start is not released");
+    assert!(error.contains("there is no barrier between them"), "{error}");
+    let early = format!(
+        "{data} {fence} {relaxed} {NEXT} ld.shared::cluster.u32 %r12, [%r7]; st.global.u32 [%d3], %r12; {MEET}"
+    );
+    let error = left((2, 2, 1), &early).expect_err("the fence is for objects alone");
+    assert!(error.contains("there is no barrier between them"), "{error}");
+}
+
 /// Sixteen bytes are compared where they are, and not with those of the own block at the same place.
 #[test]
 fn sixteen_bytes_of_another_block_are_exchanged_where_they_are_equal() {
