@@ -45,8 +45,8 @@ def made(emulation: emulate, node: Any) -> None:
     if of_product or name == here.node:
         here.emulated, here.node = False, name
         node.register_prehook(lambda gradients: _check(emulation))
-    else:
-        here.node = ""
+    else:  # the product before it, if any, has no gradient
+        here.emulated, here.node = False, ""
 
 
 def results(emulation: emulate, value: Any) -> None:
