@@ -357,6 +357,48 @@ def test_a_backward_pass_after_the_emulation_is_an_error(name, kind):
     assert torch.equal(x.grad, again)
 
 
+def test_what_has_no_product_with_a_gradient_runs_backward_after_it():
+    """A product without a gradient comes first: a frozen encoder."""
+    x, y = half(16, 16), torch.randn(16, 16, requires_grad=True)
+    for function in (Twice.apply, lambda one: checkpoint(torch.sin, one, use_reentrant=True)):
+        with emulate("h100"):
+            with torch.no_grad():
+                frozen = x @ x
+            result = function((y * 2 + frozen.float()).sin())
+        result.sum().backward()
+    assert y.grad is not None
+
+
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return 2 * gradient
+
+
+def test_pytorch_is_as_it_was_long_after_an_emulation():
+    """Also where attention and LSTM are taken apart by transforms; the kernels of operations are covered after a thousand."""
+    torch.manual_seed(0)
+    layer, x = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True), torch.randn(2, 5, 8)
+    parameters = dict(layer.named_parameters())
+
+    def gradients():
+        loss = lambda given: torch.func.functional_call(layer, given, (x,)).sin().sum()  # noqa: E731
+        return torch.func.grad(loss)(parameters)
+
+    expected = gradients()
+    with emulate("h100"):
+        pass
+    for count in (0, 1100, 1100):
+        for _ in range(count):
+            x[0] @ x[0].T
+        found = gradients()
+        assert all(torch.equal(found[name], one) for name, one in expected.items())
+
+
 def test_a_vjp_after_the_emulation_is_an_error():
     """Of a module with parameters, too, where torch.func makes a node for each level."""
     module, x = nn.Linear(16, 16).half(), half(16, 16)

@@ -224,9 +224,12 @@ def _kernel(operator: Any) -> Callable[..., Any]:
             return device(keys & _BELOW, *args, **kwargs)
         _here.keys = keys
         try:
-            return operator._op_dk(_KEY, *args, **kwargs)
+            result = operator._op_dk(_KEY, *args, **kwargs)
         finally:
             _here.keys = None
+        if not _owners:
+            _KERNELS.idle()
+        return result
 
     return kernel
 
@@ -330,7 +333,8 @@ class _Kernels:
         for space in self._libraries:
             cover: Any = Library(space, "IMPL")
             for of, rest, key in self._under:
-                if of == space:
+                # at the keys of autograd composite operations would no longer be taken apart
+                if of == space and key == "BackendSelect":
                     cover.m.impl(rest, key, fallthrough_kernel, False)
             self._covers.append(cover)
 
