@@ -67,6 +67,29 @@ def test_a_read_only_view_of_memory_that_another_argument_writes():
     assert (whole == np.tile(np.arange(32), 2)).all()
 
 
+def test_what_a_read_only_view_shares_with_another_argument_is_written():
+    x, y = np.arange(32, dtype=np.float32), np.full(32, 7, np.float32)
+    read_only = y.view()
+    read_only.flags.writeable = False
+    text = TEXT.replace(".param .u64 y)", ".param .u64 y, .param .u64 z)") % (4, "ld.global.b32 %r2, [%d4]; st.global.b32 [%d5], %r2;")
+    for arguments in ([x, y, read_only], [x, read_only, y]):
+        y[:] = 7
+        launch_ptx(text, 1, arguments)
+        assert (y == x).all()
+    # beyond the view nobody takes it, and nothing is written
+    whole = np.zeros(64, np.float32)
+    part = whole[:16]
+    part.flags.writeable = False
+    with pytest.raises(bitmma.errors.PtxError, match="argument 1 is read-only, and the kernel writes to it"):
+        launch_ptx(WORDS, 1, [x, part])
+    owner = np.zeros(32, np.float32)
+    view = owner[:]
+    owner.flags.writeable = False
+    with pytest.raises(bitmma.errors.PtxError, match="argument 1 is read-only"):
+        launch_ptx(WORDS, 1, [x, view])
+    assert not whole.any() and not owner.any()
+
+
 def test_a_launch_above_the_limit_of_memory_is_an_error():
     """An in-place launch in a process that may not have the memory raises; it does not end Python."""
     import subprocess

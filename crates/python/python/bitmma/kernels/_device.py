@@ -232,7 +232,6 @@ def _changed() -> Iterator[None]:
     from triton.compiler import CompiledKernel
     from triton.runtime import autotuner, driver, interpreter
 
-    before = dict(vars(driver))
     torch = sys.modules.get("torch")
     with contextlib.ExitStack() as stack:
 
@@ -242,8 +241,9 @@ def _changed() -> Iterator[None]:
         def asks(owner: Any, name: str, answer: Callable[..., Any]) -> None:
             becomes(owner, name, _asks(getattr(owner, name), answer))
 
-        stack.callback(vars(driver).update, before)
-        driver.set_active(_Driver())
+        own = _Driver()
+        active = type(driver).active.fget
+        becomes(type(driver), "active", property(lambda config: active(config) if current() is None else own))
         becomes(CompiledKernel, "run", property(_asks(CompiledKernel.run.fget, lambda chip, kernel: functools.partial(chip.launch, kernel))))
         asks(CompiledKernel, "_init_handles", lambda chip, kernel: None)  # there is nothing to load
         asks(interpreter.GridExecutor, "__call__", _interpreted)

@@ -66,7 +66,7 @@ def _of_numpy(array: Any, argument: int, called: str) -> Span:
         view = np.lib.stride_tricks.as_strided(view, (high - low,), (1,))
     start, end = _around(first - low, last - low, high - low, max(array.strides, default=0))
     own = slice(first - low - start, last - low - start)
-    return Span(view[start:end], low + start, array.flags.writeable, address - low - start, argument, own)
+    return Span(view[start:end], low + start, array.flags.writeable and view.flags.writeable, address - low - start, argument, own)
 
 
 def _of_torch(tensor: Any, argument: int, called: str) -> Span:
@@ -162,16 +162,21 @@ class Memory:
 
     def write_back(self, before: list[Any], after: list[Any]) -> None:
         """What a launch changed, to where it belongs, and nothing around it, where other threads may have written meanwhile."""
+        changes = []
         for group, old, new in zip(self.groups, before, after, strict=True):
             if new is None:
                 continue
-            start = group[0].address
-            for span in group:
-                place = slice(span.address - start, span.address - start + len(span.bytes))
-                changed = old[place] != new[place]
-                if not span.writeable:
-                    # what lies around it may be another argument's
-                    if changed[span.own].any():
-                        raise PtxError(f"{self._called(span.argument)} is read-only, and the kernel writes to it")
-                    continue
-                np.copyto(span.bytes, new[place], where=changed)
+            changed, start = old != new, group[0].address
+            places = [slice(span.address - start, span.address - start + len(span.bytes)) for span in group]
+            for span, place in zip(group, places, strict=True):
+                if span.writeable:
+                    changes.append((span, new[place], changed[place].copy()))
+            lost = changed
+            for span, place in zip(group, places, strict=True):
+                if span.writeable:
+                    lost[place] = False
+            for span, place in zip(group, places, strict=True):
+                if lost[place].any():
+                    raise PtxError(f"{self._called(span.argument)} is read-only, and the kernel writes to it")
+        for span, new, changed in changes:
+            span.bytes[changed] = new[changed]
