@@ -216,7 +216,8 @@ def _chosen(plain: Any) -> Any:
     return Chosen
 
 
-def _interpreted(*_: Any, **__: Any) -> Any:
+def interpreted(*_: Any, **__: Any) -> Any:
+    """An interpreted kernel has no chip's bits."""
     raise PtxError("Triton interprets this kernel, which the variable TRITON_INTERPRET asks for: unset it")
 
 
@@ -246,7 +247,7 @@ def _changed() -> Iterator[None]:
         becomes(type(driver), "active", property(lambda config: active(config) if current() is None else own))
         becomes(CompiledKernel, "run", property(_asks(CompiledKernel.run.fget, lambda chip, kernel: functools.partial(chip.launch, kernel))))
         asks(CompiledKernel, "_init_handles", lambda chip, kernel: None)  # there is nothing to load
-        asks(interpreter.GridExecutor, "__call__", _interpreted)
+        asks(interpreter.GridExecutor, "__call__", interpreted)
         # the configuration of a tuned kernel is chosen here; some packages have tuners of their own
         for kind in _kinds(autotuner.Autotuner):
             if "run" in vars(kind):

@@ -168,12 +168,10 @@ class Memory:
                 continue
             changed, start = old != new, group[0].address
             places = [slice(span.address - start, span.address - start + len(span.bytes)) for span in group]
+            lost = changed.copy()  # what no writeable argument takes
             for span, place in zip(group, places, strict=True):
                 if span.writeable:
-                    changes.append((span, new[place], changed[place].copy()))
-            lost = changed
-            for span, place in zip(group, places, strict=True):
-                if span.writeable:
+                    changes.append((span, new[place], changed[place]))
                     lost[place] = False
             for span, place in zip(group, places, strict=True):
                 if lost[place].any():

@@ -18,7 +18,7 @@ from .._lazy import numpy as np
 from ..errors import OptionError, PtxError
 from . import _sass
 from ._descriptor import TensorMap
-from ._device import Device, Present, present
+from ._device import Device, Present, interpreted, present
 from ._launch import Launched, _dimensions, launch_ptx
 from ._memory import Memory
 
@@ -72,7 +72,8 @@ def arrays(values: Iterable[Any]) -> list[Any]:
             for one in value:
                 look(one)
         elif _is_array(value):
-            found.setdefault(id(_plain(value)), _plain(value))
+            plain = _plain(value)
+            found.setdefault(id(plain), plain)
         elif hasattr(value, "block_shape") and hasattr(value, "base"):
             look(value.base)
 
@@ -289,7 +290,7 @@ class OnChip:
         inner = kernel
         while not hasattr(inner, "params"):
             if type(inner).__name__ == "InterpretedFunction":
-                raise PtxError("Triton interprets this kernel, which the variable TRITON_INTERPRET asks for: unset it")
+                interpreted()
             if not hasattr(inner, "fn"):
                 raise PtxError(f"a kernel of @triton.jit was expected, not a {type(inner).__name__}")
             inner = inner.fn
