@@ -445,7 +445,7 @@ fn wrong_object(action: &str, words: &[&str]) -> Option<String> {
     let order = ["release", "acquire", "relaxed"].into_iter().find(|word| has(word));
     let scope = ["cta", "cluster"].into_iter().find(|word| has(word));
     let reaches = matches!(action, "arrive" | "arrive_drop" | "expect_tx" | "complete_tx");
-    // what stands behind the name of the operation
+    // what follows the name of the operation
     let second = ["parity", "expect_tx"].into_iter().find(|word| *word != action && has(word));
     match (order, scope) {
         _ if words.first() != Some(&action) => Some(format!(".{action} comes first")),

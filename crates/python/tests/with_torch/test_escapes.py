@@ -380,7 +380,7 @@ class Twice(torch.autograd.Function):
 
 
 def test_pytorch_is_as_it_was_long_after_an_emulation():
-    """Also where attention and LSTM are taken apart by transforms; the kernels of operations are covered after a thousand."""
+    """Also where transforms decompose attention and LSTM; the kernels of operations are covered after a thousand."""
     torch.manual_seed(0)
     layer, x = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True), torch.randn(2, 5, 8)
     parameters = dict(layer.named_parameters())

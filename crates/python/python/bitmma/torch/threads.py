@@ -333,7 +333,7 @@ class _Kernels:
         for space in self._libraries:
             cover: Any = Library(space, "IMPL")
             for of, rest, key in self._under:
-                # at the keys of autograd composite operations would no longer be taken apart
+                # at the keys of autograd PyTorch would no longer decompose composite operations
                 if of == space and key == "BackendSelect":
                     cover.m.impl(rest, key, fallthrough_kernel, False)
             self._covers.append(cover)
