@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import pickle
 import threading
+import warnings
 from contextlib import nullcontext
 
 import pytest
@@ -355,6 +356,129 @@ def test_a_backward_pass_after_the_emulation_is_an_error(name, kind):
     with emulate("h100", attention=kind):
         FORWARD[name](x).float().square().sum().backward()
     assert torch.equal(x.grad, again)
+
+
+class Late(torch.autograd.Function):
+    """Products in the backward pass only."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sum()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (x,) = ctx.saved_tensors
+        return x @ x
+
+
+class NodeAfterProduct(Squares):
+    @staticmethod
+    def forward(ctx, x):
+        result = Squares.forward(ctx, x)
+        with torch.enable_grad():
+            (torch.ones(2, requires_grad=True) * 2).sum()
+        return result
+
+
+def in_place(name, *operands):
+    """An operation on a view, whose node belongs to what it is a view of."""
+
+    def run(x):
+        y = x * 1
+        getattr(y[:4], name)(*(x[shape] for shape in operands))
+        return y
+
+    return run
+
+
+WITH_PRODUCTS_IN_BACKWARD = {
+    "addmm_ on a view": in_place("addmm_", slice(4), slice(None)),
+    "addmv_ on a view": lambda x: (x * 1).T.contiguous()[0].addmv_(x, x[0]),
+    "baddbmm_ on a view": lambda x: in_place("baddbmm_", slice(4), slice(4))(x[None].expand(8, -1, -1)),
+    "a node after the product": NodeAfterProduct.apply,
+    "products in the backward pass only": Late.apply,
+    "affine_grid": lambda x: F.affine_grid(x[None, :2, :3], (1, 1, 4, 4)),
+    "addr": lambda x: torch.addr(x, x[0], x[1]),
+    "inverse": torch.linalg.inv,
+    "pseudoinverse": torch.linalg.pinv,
+    "checkpoint": lambda x: checkpoint(torch.mm, x, x, use_reentrant=False),
+}
+
+
+@pytest.mark.parametrize("tells", [True, False])
+@pytest.mark.parametrize("idle", [0, 1100])
+@pytest.mark.parametrize("name", WITH_PRODUCTS_IN_BACKWARD)
+def test_products_that_only_the_backward_pass_shows_are_an_error_after_it(name, idle, tells, monkeypatch):
+    from bitmma.torch import graph
+
+    if tells and not graph.TELLS:
+        pytest.skip("this PyTorch does not tell of nodes")
+    monkeypatch.setattr(graph, "TELLS", tells)
+    x = torch.randn(16, 16, requires_grad=True)
+    with emulate("h100", fp32="tf32") as emulation:
+        loss = WITH_PRODUCTS_IN_BACKWARD[name](x).sum() * 1
+    for _ in range(idle):
+        torch.ones(1) + 1
+    for context in (nullcontext(), emulate("mi250x")):
+        with context, pytest.raises(bitmma.Error, match="the backward pass of what the emulation of h100 computed runs after it has ended"):
+            loss.backward(retain_graph=True)
+    with emulation:
+        loss.backward()
+    with emulate("h100", fp32="tf32"):
+        (again,) = torch.autograd.grad(WITH_PRODUCTS_IN_BACKWARD[name](x).sum() * 1, x)
+    assert torch.equal(x.grad, again)
+
+
+@pytest.mark.parametrize("function", [torch.mm, lambda x, y: (x @ y).sin() @ y, lambda x, y: (x * 1)[:2].addmm_(x[:2], y), lambda x, y: [x @ y, y @ y][0]])
+@pytest.mark.parametrize("tells", [True, False])
+def test_products_of_another_thread_are_an_error_after_it(function, tells, monkeypatch):
+    """Of a thread that has entered no emulation, whose nodes autograd makes before the emulation sees the product."""
+    from bitmma.torch import graph
+
+    monkeypatch.setattr(graph, "TELLS", tells and graph.TELLS)
+    x, y, found = torch.randn(16, 16, requires_grad=True), torch.randn(16, 16), []
+    before = x @ x
+    with emulate("h100", fp32="tf32") as emulation:
+        other = threading.Thread(target=lambda: found.append(function(x, y)))
+        other.start()
+        other.join()
+    with pytest.raises(bitmma.Error, match="the backward pass of what the emulation of h100 computed runs after it has ended"):
+        found[0].sum().backward()
+    assert emulation.products
+    before.sum().backward()
+
+
+def test_only_products_that_it_would_have_computed_are_an_error_after_it():
+    """FP32 is left alone on an H100, and a bias needs no product."""
+    x, bias = torch.randn(16, 16, requires_grad=True), torch.randn(16, requires_grad=True)
+    with pytest.warns(bitmma.errors.LeftAlone), emulate("h100"):
+        left = torch.linalg.inv(x).sum() + Late.apply(x)
+    with emulate("h100", fp32="tf32"):
+        sums = F.linear(x.detach(), x.detach(), bias).sum()
+    left.backward()
+    sums.backward()
+    assert torch.equal(bias.grad, torch.full((16,), 16.0))
+
+
+@pytest.mark.parametrize("arithmetic", [{}, {"fp32": "tf32"}, {"bf16": None}])
+def test_a_linear_approximation_is_that_of_the_chip(arithmetic):
+    """torch.func.linearize records operations in a mode that they come to after the emulation's."""
+    torch.manual_seed(0)
+    layer = nn.MultiheadAttention(16, 2)
+    for function, x in ((lambda a: a @ a.T, torch.randn(16, 16)), (lambda a: layer(a, a, a)[0], torch.randn(3, 1, 16))):
+        for dtype in (torch.float32, torch.bfloat16):
+            layer.to(dtype)
+            x = x.to(dtype)
+            with torch.no_grad(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                with emulate("h100", **arithmetic) as emulation:
+                    value, along = torch.func.jvp(function, (x,), (x,))
+                    products = len(emulation.products)
+                    found, linear = torch.func.linearize(function, x)
+                    assert torch.equal(found, value) and torch.equal(linear(x), along)
+                    assert torch.equal(linear(2 * x), 2 * along)
+                    assert not products or len(emulation.products) > products
 
 
 def test_what_has_no_product_with_a_gradient_runs_backward_after_it():

@@ -21,6 +21,7 @@ from ..catalogue import choose
 from ..errors import Error, OptionError
 from ..gemm import gemm
 from ..simulate import Unit, mma
+from . import graph
 from .apart import plain
 from .choice import dtype_name, readings
 from .ways import Way
@@ -344,6 +345,8 @@ class _Call:
         return out, lse
 
     def backward(self, gradient: torch.Tensor, q: Any, k: Any, v: Any, out: Any, lse: Any, mask: Any) -> tuple[torch.Tensor, ...]:
+        if not self.emulation.is_on_somewhere:
+            raise graph.ended(self.emulation)
         with torch.no_grad(), plain():
             found = self.kernel.backward(gradient, q, k, v, out, lse, mask)
             theirs = {label: kernel.backward(gradient, q, k, v, out, lse, mask) for label, kernel in self.others.items()}
@@ -363,7 +366,7 @@ class _Call:
             emulation.products.append(product)
             emulation.account.product(product, products)
             emulation.account.attention[self.kernel.label + (", backward" if backward else "")] += 1
-            emulation._here.computed()
+            emulation._here.products += 1
             if emulation._listener is not None:
                 emulation._listener(product, None, None, None, result)
 

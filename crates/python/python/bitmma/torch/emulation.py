@@ -74,20 +74,10 @@ class _Here(threading.local):
         """Operations of the host that are more than moving numbers."""
         self.products = 0
         """Products that were emulated, or counted as left."""
-        self.emulated = False
-        """Whether a product was emulated of whose operation autograd has not told yet."""
-        self.node = ""
-        """The name of autograd's last node, if that is of an emulated product."""
-
-    def computed(self) -> None:
-        """A product was emulated."""
-        self.products += 1
-        self.emulated = True
-
-    def left(self) -> None:
-        """A product was left as it was: so is its backward pass."""
-        self.products += 1
-        self.emulated, self.node = False, ""
+        self.records = False
+        """Whether an operation that was recorded is about to run."""
+        self.first_node = float("inf")
+        """The number of autograd's first node in the emulation, where autograd does not tell of it."""
 
     @contextmanager
     def attends(self) -> Iterator[None]:
@@ -97,6 +87,15 @@ class _Here(threading.local):
             yield
         finally:
             self.attending = before
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """While an operation is recorded."""
+        self.records = True
+        try:
+            yield
+        finally:
+            self.records = False
 
 
 class emulate(TorchDispatchMode):
@@ -246,6 +245,8 @@ class emulate(TorchDispatchMode):
         self._everywhere = settings.Shared(self._changed)
         self._chips: list[tuple[threading.Thread, AbstractContextManager[None]]] = []
         self._here = _Here()
+        self._last: dict[int, tuple[_Here, torch.Tensor]] = {}
+        """The last result of each thread that takes part."""
 
     # -- copies ---------------------------------------------------------------------------------------------
 
@@ -295,6 +296,7 @@ class emulate(TorchDispatchMode):
 
     def ends(self, thread: threading.Thread) -> None:
         """The changes of the last time that the thread entered it end."""
+        graph.ends(self)
         self._everywhere.__exit__()
         if self._kernels is not None:
             last = max(place for place, (owner, _) in enumerate(self._chips) if owner is thread)
@@ -309,6 +311,16 @@ class emulate(TorchDispatchMode):
     def is_on(self) -> bool:
         """Whether this thread is inside of it."""
         return bool(self._here.entered)
+
+    @property
+    def is_on_somewhere(self) -> bool:
+        """Whether some thread is inside of it."""
+        return self._everywhere.is_needed
+
+    def backward(self) -> None:
+        """A part of a backward pass runs whose forward pass was inside of it."""
+        if not self.is_on_somewhere:
+            threads.look_at_operations()
 
     @contextmanager
     def here(self) -> Iterator[None]:
@@ -333,6 +345,9 @@ class emulate(TorchDispatchMode):
     ) -> Any:
         if any(map(operations.unwraps_itself, types)):
             return NotImplemented  # the products inside come here
+        if operations.is_recorded():
+            with self._here.recording():  # the mode that records it comes next, and runs it
+                return func(*args, **kwargs or {})
         with apart():
             return self._dispatch(func, args, kwargs or {})
 
@@ -340,6 +355,8 @@ class emulate(TorchDispatchMode):
         settings.look()
         launches.look()
         packet = getattr(func, "overloadpacket", None)
+        if operations.is_emulated(func):
+            graph.check(func, args)
         operation = operations.TABLE.get(packet)
         if operation is not None and operations.is_dense(args):
             checks.check(func, args, kwargs)
@@ -357,7 +374,7 @@ class emulate(TorchDispatchMode):
         if reason := operations.why_left(func, args):
             if operations.is_dense(args):
                 checks.check(func, args, kwargs)
-            self._here.left()
+            self._here.products += 1
             self.left.count(f"{operations.name(func, args)}: {reason}")
             return self._left_alone(func, args, kwargs)
         if operations.is_traced(args):
@@ -386,7 +403,7 @@ class emulate(TorchDispatchMode):
             result = operation(multiply, *args, **kwargs)
         if result is NotImplemented:
             reason, requested = multiply.reasons[-1] if multiply.reasons else ("operands of a kind that is not emulated", False)
-            self._here.left()
+            self._here.products += 1
             self.left.count(f"{operations.name(func, args)}: {reason}", requested)
             return result
         if out is not None:
@@ -408,7 +425,7 @@ class emulate(TorchDispatchMode):
             with LOCK:
                 self.planned[operations.name(func, args)] += 1
                 self.account.plan(self._calls, args[0], args[1])
-                self._here.computed()
+                self._here.products += 1
         return result
 
     # -- one product ------------------------------------------------------------------------------------
@@ -464,7 +481,7 @@ class emulate(TorchDispatchMode):
             product = replace(product, index=len(self.products))  # another thread may have been faster
             self.products.append(product)
             self.account.product(product)
-            self._here.computed()
+            self._here.products += 1
             if self._listener is not None:
                 self._listener(product, way, operands, sums, result)
         return result
@@ -499,8 +516,16 @@ class emulate(TorchDispatchMode):
 
     def multiplies(self, dtype: torch.dtype) -> bool:
         """Whether a product of matrices of this dtype is emulated here, or computed in an order of our own."""
+        return self._portable.multiplies(torch.empty(1, 1, dtype=dtype)) or self._emulates(dtype)
+
+    def computes(self, func: Any, args: tuple[Any, ...]) -> bool:
+        """Whether an operation has products that are emulated here."""
+        tensors = [one for one in args if isinstance(one, torch.Tensor)]
+        return operations.is_emulated(func) and operations.is_dense(args) and any(self._emulates(one.dtype) for one in tensors)
+
+    def _emulates(self, dtype: torch.dtype) -> bool:
         a = torch.empty(1, 1, dtype=dtype)
-        return self._portable.multiplies(a) or self._way(self.arithmetic, Operands(a, a), (len(self.products), self._layers.current(), "mm", False), None, True)[0] is not None
+        return self._way(self.arithmetic, Operands(a, a), (len(self.products), self._layers.current(), "mm", False), None, True)[0] is not None
 
     # -- results ----------------------------------------------------------------------------------------
 

@@ -1,35 +1,43 @@
-"""Backward passes that run after the emulation of their forward pass has ended: an error, as their products would be PyTorch's own."""
+"""Backward passes that run after the emulation of their forward pass has ended: a product in one is an error, as it would be PyTorch's own.
+
+Each node of autograd's graph that an emulation's forward pass makes is marked. What computes products looks at the node that runs.
+"""
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from ..errors import Error
-from . import operations, threads
 
 if TYPE_CHECKING:
     from .emulation import emulate
 
-#: Whether autograd tells of each node that it makes, as newer versions of PyTorch do; in others functions of PyTorch that are called
-#: from Python are looked at.
+#: Whether autograd tells of each node that it makes, as newer versions of PyTorch do. In others the graphs of what functions of PyTorch
+#: return are walked.
 TELLS = hasattr(torch._C._autograd, "_push_node_creation_hook")
+
+#: Where a node's metadata has the emulations in which it was made.
+_MADE_IN = "bitmma.emulations"
 
 
 @contextmanager
 def watched(emulation: emulate) -> Iterator[None]:
-    """Nodes that autograd makes in this thread for emulated products run inside of the emulation only."""
+    """Nodes that autograd makes in this thread are marked."""
+    here, before = emulation._here, emulation._here.first_node
     if not TELLS:
-        yield
+        here.first_node = min(before, _next_node())
+        try:
+            yield
+        finally:
+            here.first_node = before
         return
     thread = threading.get_ident()
-    torch._C._autograd._push_node_creation_hook(lambda node: made(emulation, node))
+    torch._C._autograd._push_node_creation_hook(lambda node: _mark(emulation, node))
     try:
         yield
     finally:
@@ -38,43 +46,69 @@ def watched(emulation: emulate) -> Iterator[None]:
             torch._C._autograd._pop_node_creation_hook()
 
 
-def made(emulation: emulate, node: Any) -> None:
-    """A node was made. Under ``torch.func`` each level makes one for the same product, one after the other."""
-    here, name = emulation._here, node.name()
-    of_product = here.emulated and (isinstance(node, torch.autograd.function.BackwardCFunction) or _has_products(name))
-    if of_product or name == here.node:
-        here.emulated, here.node = False, name
-        node.register_prehook(lambda gradients: _check(emulation))
-    else:  # the product before it, if any, has no gradient
-        here.emulated, here.node = False, ""
+def returned(emulation: emulate, value: Any) -> None:
+    """Marks the nodes of what a function of PyTorch returns, where autograd does not tell of them."""
+    if not TELLS:
+        _walk(emulation, value, emulation._here.first_node)
 
 
-def results(emulation: emulate, value: Any) -> None:
-    """The same for the results of a function of PyTorch, where autograd does not tell."""
-    here = emulation._here
-    if here.emulated and not TELLS:
-        for one in value if isinstance(value, (tuple, list)) else (value,):
-            node = getattr(one, "grad_fn", None)
-            if node is not None:
-                here.emulated = False
-                node.register_prehook(lambda gradients: _check(emulation))
+def in_thread(emulation: emulate, result: torch.Tensor) -> None:
+    """An operation was computed in a thread that has not entered the emulation. Autograd knows its result after this: its node is marked with
+    the next operation of the thread, or as the emulation ends."""
+    thread = threading.get_ident()
+    _last_of(emulation, thread)
+    emulation._last[thread] = emulation._here, result
 
 
-def _check(emulation: emulate) -> None:
-    if not threads.is_on(emulation):
-        raise Error(
-            f"the backward pass of what the emulation of {emulation.arithmetic.label} computed runs after it has ended, where its products "
-            "would be PyTorch's own: call backward() inside of the with, or enter the same emulation for it (with emulation: loss.backward())"
-        )
+def ends(emulation: emulate) -> None:
+    """Marks the nodes of the last operations of other threads."""
+    for thread in list(emulation._last):
+        _last_of(emulation, thread)
 
 
-@lru_cache(maxsize=4096)
-def _has_products(node: str) -> bool:
-    """Whether a node of autograd (``AddmmBackward0``) is that of an operation with products."""
-    return re.sub(r"backward\d*$", "", node.lower()) in _names()
+def _last_of(emulation: emulate, thread: int) -> None:
+    last = emulation._last.pop(thread, None)
+    if last is not None:
+        here, result = last
+        numbers = [one.grad_fn._sequence_nr() for one in (result, result._base) if one is not None and one.grad_fn is not None]
+        here.first_node = min([here.first_node, *numbers])
+        _walk(emulation, result, here.first_node)
 
 
-@lru_cache(maxsize=1)
-def _names() -> frozenset[str]:
-    packets = (*operations.TABLE, *operations.OPENED, *operations.OF_NESTED)
-    return frozenset(packet.__name__.replace("_", "").lower() for packet in packets)
+def _walk(emulation: emulate, value: Any, first: float) -> None:
+    """Marks the nodes of a graph from that with a number on."""
+    nodes = [getattr(one, "grad_fn", None) for one in (value if isinstance(value, (tuple, list)) else (value,))]
+    while nodes:
+        node = nodes.pop()
+        # numbers of nodes grow in each thread; those of leaves are the largest there is
+        if node is not None and node._sequence_nr() >= first and emulation not in node.metadata.get(_MADE_IN, ()):
+            _mark(emulation, node)
+            nodes += [one for one, _ in node.next_functions]
+
+
+def check(func: Any, args: tuple[Any, ...]) -> None:
+    """Refuses a product of a node that was made in an emulation that has ended and would have computed it."""
+    node: Any = torch._C._current_autograd_node()
+    for emulation in () if node is None else node.metadata.get(_MADE_IN, ()):
+        if not emulation.is_on_somewhere and emulation.computes(func, args):
+            raise ended(emulation)
+
+
+def ended(emulation: emulate) -> Error:
+    """The error for a backward pass that comes too late."""
+    return Error(
+        f"the backward pass of what the emulation of {emulation.arithmetic.label} computed runs after it has ended, where its products "
+        "would be PyTorch's own: call backward() inside of the with, or enter the same emulation for it (with emulation: loss.backward())"
+    )
+
+
+def _mark(emulation: emulate, node: Any) -> None:
+    node.metadata.setdefault(_MADE_IN, []).append(emulation)
+    node.register_prehook(lambda gradients: emulation.backward())
+
+
+def _next_node() -> float:
+    """The number of the next node of this thread; the largest, where autograd makes none."""
+    with torch.enable_grad():
+        node = torch.zeros(0, requires_grad=True).view(0).grad_fn
+    return float("inf") if node is None else node._sequence_nr() + 1

@@ -150,6 +150,12 @@ def has_products(full: str) -> bool:
     return (space == "aten" and base in _BY_NAME) or _why_left(base.rstrip("_")) != ""
 
 
+def is_emulated(func: Any) -> bool:
+    """Whether an emulation computes the products of an operation, or of what it makes of it."""
+    packet = getattr(func, "overloadpacket", None)
+    return packet in TABLE or packet in OPENED or (packet is not None and _why_left(_base(func).rpartition("::")[2].rstrip("_")) == LEFT[-1][1])
+
+
 def is_leaf(full: str) -> bool:
     """Whether the code of an operation, given its full name, is other than a sequence of operations."""
     has = torch._C._dispatch_has_kernel_for_dispatch_key
@@ -179,6 +185,11 @@ def is_traced(args: tuple[Any, ...]) -> bool:
     tensors = [one for one in args if isinstance(one, torch.Tensor)]
     # a plain tensor is known without asking, which every operation of a model does
     return any(one.is_meta or (type(one) is not torch.Tensor and isinstance(one, _stand_ins())) for one in tensors)
+
+
+def is_recorded() -> bool:
+    """Whether ``make_fx`` (``torch.func.linearize``) records operations: in a mode that they come to after those of users."""
+    return torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.PROXY) is not None
 
 
 def _stand_ins() -> tuple[type, ...]:

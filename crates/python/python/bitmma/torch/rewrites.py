@@ -142,5 +142,5 @@ class Calls(TorchFunctionMode):
                 result = attention.call(self._emulation, func, args, kwargs)
         else:
             result = func(*args, **kwargs)
-        graph.results(self._emulation, result)
+        graph.returned(self._emulation, result)
         return result

@@ -38,6 +38,11 @@ class Shared:
             if not self._users:
                 self._stack.close()
 
+    @property
+    def is_needed(self) -> bool:
+        """Whether some thread needs it."""
+        return self._users > 0
+
     def also(self, change: Callable[[], AbstractContextManager[Any]]) -> None:
         """One more change, until the last user leaves."""
         with LOCK:

@@ -19,7 +19,7 @@ from torch.library import Library, fallthrough_kernel
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from ..errors import Error
-from . import operations, tasks
+from . import graph, operations, tasks
 from .apart import apart, is_apart
 from .._lock import LOCK
 from .portable.host import is_as_it_is
@@ -80,11 +80,6 @@ def left_elsewhere(emulation: emulate) -> Error:
         f"the emulation of {emulation.arithmetic.label} was {entered} and left in thread {threading.current_thread().name!r}: "
         f"leave it in the thread that entered it{stays}"
     )
-
-
-def is_on(emulation: emulate) -> bool:
-    """Whether some thread is inside of an emulation."""
-    return any(emulation in emulations for emulations in list(_owners.values()))
 
 
 def _own() -> emulate | None:
@@ -190,7 +185,7 @@ def _kernel(operator: Any) -> Callable[..., Any]:
     A number that PyTorch has made a tensor, as in ``x + 1``, comes here as a number again. Operations to which PyTorch lets one give a number
     instead of a tensor are called once more for it: the kernel to which this comes runs while PyTorch takes numbers.
     """
-    has_products = operations.has_products(operator.name())
+    has_products, is_emulated = operations.has_products(operator.name()), operations.is_emulated(operator)
     takes_numbers = torch._C._should_allow_numbers_as_tensors(operator.overloadpacket.__name__)
     places = [place for place, one in enumerate(operator._schema.arguments) if str(one.type) == "Tensor" and not one.kwarg_only]
     device = operator._handle.redispatch_boxed
@@ -207,13 +202,23 @@ def _kernel(operator: Any) -> Callable[..., Any]:
                 numbers = True
         if numbers and not takes_numbers:
             numbers, args = False, _with_tensors(args, places)
+        if is_emulated and not is_apart():
+            graph.check(operator, args)
         if _owners and not is_apart() and not operations.is_traced(args):
             inside = _inside()
             emulations = _others() if inside is None else ()
             if emulations:
                 with _taking_part(emulations):
-                    return operator(*args, **kwargs)
+                    result = operator(*args, **kwargs)
+                if is_emulated and torch.is_grad_enabled() and isinstance(result, torch.Tensor):
+                    for one in emulations:
+                        graph.in_thread(one, result)
+                return result
             passed = inside or _own()
+            if passed is not None and passed._here.records:
+                passed._here.records = False
+                with passed.again():
+                    return operator(*args, **kwargs)
             if passed is not None and has_products:  # or it would have come to the emulation first
                 passed.left.count(f"{operations.name(operator, args)}: called where PyTorch's dispatch modes are turned off")
                 with apart():  # what it is made of is not counted again
@@ -297,9 +302,7 @@ class _Kernels:
         """Operations that came here since the last emulation."""
 
     def on(self) -> None:
-        for cover in self._covers:
-            cover._destroy()
-        self._covers.clear()
+        self.look()
         for name in set(torch._C._dispatch_get_all_op_names()) - self._names:
             self._names.add(name)
             space, _, rest = name.partition("::")
@@ -323,6 +326,13 @@ class _Kernels:
     def off(self) -> None:
         self._idle = 0
 
+    def look(self) -> None:
+        """From now on operations come here again."""
+        self._idle = 0
+        for cover in self._covers:
+            cover._destroy()
+        self._covers.clear()
+
     def idle(self) -> None:
         """An operation came here while no emulation is on."""
         self._idle += 1
@@ -340,3 +350,9 @@ class _Kernels:
 
 
 _KERNELS = _Kernels()
+
+
+def look_at_operations() -> None:
+    """Products of a backward pass after its emulation come to the kernels of operations, too."""
+    with LOCK:
+        _KERNELS.look()
