@@ -48,13 +48,13 @@ def _of_numpy(array: Any, argument: int, called: str) -> Span:
     bounds = np.lib.array_utils.byte_bounds if hasattr(np.lib, "array_utils") else np.byte_bounds
     address = array.__array_interface__["data"][0]
     if not array.size:
-        return Span(np.empty(0, np.uint8), address, True, 0, argument, slice(0))
+        return Span(np.empty(0, np.uint8), address, True, 0, argument, slice(0, 0))
     if array.ndim and min(array.strides) < 0:
         raise PtxError(f"{called} runs backward in memory: pass a copy")
     owner = array
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
-    if not (owner.flags.c_contiguous or owner.flags.f_contiguous):
+    if not (owner.flags.c_contiguous or owner.flags.f_contiguous) or array.flags.writeable > owner.flags.writeable:
         owner = array
     (low, high), (first, last) = bounds(owner), bounds(array)
     plain = owner.view(np.ndarray)
@@ -66,7 +66,7 @@ def _of_numpy(array: Any, argument: int, called: str) -> Span:
         view = np.lib.stride_tricks.as_strided(view, (high - low,), (1,))
     start, end = _around(first - low, last - low, high - low, max(array.strides, default=0))
     own = slice(first - low - start, last - low - start)
-    return Span(view[start:end], low + start, array.flags.writeable and view.flags.writeable, address - low - start, argument, own)
+    return Span(view[start:end], low + start, array.flags.writeable, address - low - start, argument, own)
 
 
 def _of_torch(tensor: Any, argument: int, called: str) -> Span:
@@ -80,7 +80,7 @@ def _of_torch(tensor: Any, argument: int, called: str) -> Span:
     tensor = tensor.detach()
     size = tensor.element_size()
     if not tensor.numel():
-        return Span(np.empty(0, np.uint8), tensor.data_ptr(), True, 0, argument, slice(0))
+        return Span(np.empty(0, np.uint8), tensor.data_ptr(), True, 0, argument, slice(0, 0))
     last = sum((length - 1) * stride for length, stride in zip(tensor.shape, tensor.stride(), strict=True))
     whole = torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())
     first = tensor.storage_offset() * size
@@ -167,14 +167,15 @@ class Memory:
             if new is None:
                 continue
             changed, start = old != new, group[0].address
-            places = [slice(span.address - start, span.address - start + len(span.bytes)) for span in group]
-            lost = changed.copy()  # what no writeable argument takes
-            for span, place in zip(group, places, strict=True):
-                if span.writeable:
-                    changes.append((span, new[place], changed[place]))
-                    lost[place] = False
-            for span, place in zip(group, places, strict=True):
-                if lost[place].any():
+            lost = changed.copy()  # what no writeable argument takes: first of what is around arrays, then of the arrays themselves
+            around = [(span, slice(span.address - start, span.address - start + len(span.bytes))) for span in group]
+            own = [(span, slice(place.start + span.own.start, place.start + span.own.stop)) for span, place in around]
+            for places in (around, own):
+                for span, place in sorted(places, key=lambda one: one[0].writeable):
+                    lost[place] = changed[place] & (not span.writeable)
+            for span, place in own + around:
+                if lost[place].any() and not span.writeable:
                     raise PtxError(f"{self._called(span.argument)} is read-only, and the kernel writes to it")
+            changes += [(span, new[place], changed[place]) for span, place in around if span.writeable]
         for span, new, changed in changes:
             span.bytes[changed] = new[changed]
