@@ -140,12 +140,7 @@ impl<'d> Decoder<'d> {
                     Err((line, what)) => return Err(Error::syntax(*line, what)),
                 };
                 let is_constant = *space == Space::Constant;
-                self.statics.push(Static {
-                    name: name.clone(),
-                    bytes,
-                    initial,
-                    is_constant,
-                });
+                self.statics.push(Static { name: name.clone(), bytes, initial, is_constant });
                 (FIRST_STATIC + self.statics.len() as u64 - 1) << REGION_BITS
             }
         };

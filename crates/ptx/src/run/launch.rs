@@ -208,7 +208,9 @@ impl Launch<'_> {
             };
             if bytes.len() as u64 != variable.bytes {
                 let (given, has) = (bytes.len(), variable.bytes);
-                return Err(Error::Launch(format!("{given} bytes are given for variable '{name}', which has {has}")));
+                return Err(Error::Launch(format!(
+                    "{given} bytes are given for variable '{name}', which has {has}"
+                )));
             }
         }
         Ok(())
