@@ -204,7 +204,7 @@ fn main() {
             let mut buffers = ["q", "k", "v", "o"].map(|name| buffer(name, codes(2, HALF, 1024 * 64)));
             let mut arguments: Vec<_> = (0..4).map(pointer).collect();
             arguments.extend([integer(1024), Argument::Scalar(Scalar::Float(0.18))]);
-            arguments.extend([Argument::Null; 2]);
+            arguments.extend([Argument::Null, Argument::Null]);
             let (seconds, report) = run(&program(&name), ([16, 1, 1], 8), &arguments, &mut buffers);
             show(&format!("{name}, 8 heads of 1024 x 64"), seconds, &report);
         }

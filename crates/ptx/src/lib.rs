@@ -24,7 +24,7 @@ mod survey;
 mod text;
 
 pub use error::{Doubt, Error, Thread};
-pub use program::{Boxes, Kernel, Parameter};
+pub use program::{Boxes, Kernel, Parameter, Variable};
 pub use rewrite::{
     CACHE_BYTES, CACHE_VARIABLE, Compiler, FOLDERS_VARIABLE, Fusion, Mode, Rewrites, TIME_LIMIT, Tools,
 };
@@ -60,7 +60,8 @@ impl Program {
 
     /// The names of its entries.
     pub fn entries(&self) -> impl Iterator<Item = &str> {
-        self.module.entries.iter().map(|entry| entry.name.as_str())
+        let refused = self.module.refused.iter().map(|(name, ..)| name.as_str());
+        self.module.entries.iter().map(|entry| entry.name.as_str()).chain(refused)
     }
 
     /// An entry, decoded; the only one if none is named. `target`: for another architecture than that of the text. What ptxas
@@ -91,12 +92,15 @@ impl Program {
     }
 
     fn entry(&self, entry: Option<&str>) -> Result<&text::Function, Error> {
-        let entries = &self.module.entries;
+        let text::Module { entries, refused, .. } = &self.module;
         let found = match entry {
             Some(name) => self.entries.get(name).map(|at| &entries[*at]),
-            None if entries.len() == 1 => entries.first(),
+            None if entries.len() == 1 && refused.is_empty() => entries.first(),
             None => None,
         };
+        if let Some((_, line, what)) = refused.iter().find(|(name, ..)| Some(name.as_str()) == entry) {
+            return Err(Error::syntax(*line, what));
+        }
         found.ok_or_else(|| Error::no_entry(entry, self.entries().collect()))
     }
 }

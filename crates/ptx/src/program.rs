@@ -769,6 +769,19 @@ pub(crate) struct Static {
     pub(crate) is_constant: bool,
 }
 
+/// A variable of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variable<'k> {
+    /// Its name.
+    pub name: &'k str,
+    /// Bytes.
+    pub bytes: u64,
+    /// What the text says that it holds: its first bytes, the others are 0.
+    pub initial: &'k [u8],
+    /// Whether it is in constant memory.
+    pub is_constant: bool,
+}
+
 /// A parameter of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter<'k> {
@@ -776,6 +789,8 @@ pub struct Parameter<'k> {
     pub name: &'k str,
     /// `pointer`, or its type as in `u32`.
     pub kind: &'k str,
+    /// Its bytes: of a structure, all of them.
+    pub bytes: u64,
 }
 
 /// An entry, decoded: what [`launch`](crate::Launch) runs.
@@ -963,6 +978,17 @@ impl Kernel {
         self.parameters.iter().map(|parameter| Parameter {
             name: &parameter.name,
             kind: if parameter.pointer { "pointer" } else { &parameter.kind },
+            bytes: parameter.bytes,
+        })
+    }
+
+    /// Variables in global and constant memory that the entry names.
+    pub fn variables(&self) -> impl Iterator<Item = Variable<'_>> {
+        self.statics.iter().map(|one| Variable {
+            name: &one.name,
+            bytes: one.bytes,
+            initial: &one.initial,
+            is_constant: one.is_constant,
         })
     }
 

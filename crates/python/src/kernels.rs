@@ -10,7 +10,7 @@ use bitmma_ptx::{
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::error::{DoubtfulKernel, KernelError, PtxError, Raised, UnsupportedPtx};
 
@@ -60,6 +60,7 @@ fn compiler_of((mode, fusion, folders, options): &Compiled, target: &str) -> PyR
 enum Given {
     Pointer(usize, u64),
     Map(usize, u64, (u8, u8, bool, Corners), Vec<u32>, Vec<u64>, Vec<u32>, Vec<u32>),
+    Bytes(Vec<u8>),
     Integer(i128),
     Float(f64),
 }
@@ -137,8 +138,12 @@ impl PtxKernel {
     /// What is known of it before it runs.
     fn describe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let kernel = &self.kernel;
-        let parameters: Vec<(String, String)> =
-            kernel.parameters().map(|one| (one.name.to_owned(), one.kind.to_owned())).collect();
+        let parameters: Vec<(String, String, u64)> =
+            kernel.parameters().map(|one| (one.name.to_owned(), one.kind.to_owned(), one.bytes)).collect();
+        let variables: Vec<(String, u64, bool, Vec<u8>)> = kernel
+            .variables()
+            .map(|one| (one.name.to_owned(), one.bytes, one.is_constant, one.initial.to_vec()))
+            .collect();
         let doubts: Vec<(u32, String, String)> =
             kernel.doubts().iter().map(|doubt| (doubt.line, doubt.form.clone(), doubt.why.clone())).collect();
         Ok(dict!(py,
@@ -146,6 +151,7 @@ impl PtxKernel {
             target: kernel.target(),
             block: kernel.required_block().map(|[x, y, z]| (x, y, z)),
             parameters: parameters,
+            variables: variables,
             forms: kernel.forms().to_vec(),
             fused: kernel.rewrites().fused.clone(),
             folded: kernel.rewrites().folded.clone(),
@@ -161,7 +167,7 @@ impl PtxKernel {
     /// products are wanted, and a byte whose last writer is.
     #[pyo3(signature = (
         grid, arguments, buffers, hosts, names, *, block = None, cluster = None, allow_doubtful = false, shared = None,
-        loop_limit = None, threads = None, trace = None
+        loop_limit = None, threads = None, trace = None, variables = None
     ))]
     fn launch<'py>(
         &self,
@@ -178,6 +184,7 @@ impl PtxKernel {
         loop_limit: Option<u64>,
         threads: Option<usize>,
         trace: Option<Wanted>,
+        variables: Option<HashMap<String, Vec<u8>>>,
     ) -> PyResult<(Vec<Changed<'py>>, u64, Bound<'py, PyDict>)> {
         let arguments: PyResult<Vec<Argument>> = arguments
             .into_iter()
@@ -208,6 +215,7 @@ impl PtxKernel {
                     };
                     Ok(Argument::TensorMap { buffer, map: map.with(&dimensions, &strides, &lengths, &steps) })
                 }
+                Some(Given::Bytes(bytes)) => Ok(Argument::Bytes(bytes)),
                 Some(Given::Integer(value)) => Ok(Argument::Scalar(Scalar::Integer(value))),
                 Some(Given::Float(value)) => Ok(Argument::Scalar(Scalar::Float(value))),
             })
@@ -240,8 +248,9 @@ impl PtxKernel {
                 byte,
             });
             let kernel = &self.kernel;
+            let variables = variables.unwrap_or_default();
             let launch =
-                Launch { kernel, grid, cluster, block, shared, allow_doubtful, limits, trace, hosts };
+                Launch { kernel, grid, cluster, block, shared, allow_doubtful, limits, trace, variables, hosts };
             let mut stop = || {
                 interrupt = Python::attach(|py| py.check_signals()).err();
                 interrupt.is_some()
@@ -260,7 +269,10 @@ impl PtxKernel {
 
 /// What was recorded, as columns; products as rows.
 fn traced(py: Python<'_>, report: Report) -> PyResult<Bound<'_, PyDict>> {
-    let Report { records, products, writer, is_cut, printed, .. } = report;
+    let Report { records, products, writer, is_cut, printed, variables, .. } = report;
+    let variables = PyDict::from_sequence(
+        &variables.into_iter().map(|(name, bytes)| (name, PyBytes::new(py, &bytes))).collect::<Vec<_>>().into_pyobject(py)?,
+    )?;
     let mut names: Vec<String> = vec![];
     let mut known: HashMap<String, u32> = HashMap::new();
     let register = records
@@ -296,5 +308,6 @@ fn traced(py: Python<'_>, report: Report) -> PyResult<Bound<'_, PyDict>> {
         writer: writer.map(|(line, thread)| (line, place(thread))),
         is_cut: is_cut,
         printed: printed,
+        variables: variables,
     ))
 }

@@ -51,7 +51,7 @@ pub(super) fn run(run: &Run) -> Result<(), Failure> {
     // Triton's kernels end with two pointers to scratch memory
     let missing = parameters.get(values.len()..).unwrap_or(&[]);
     if missing.len() == 2 && missing.iter().all(|parameter| parameter.kind == "pointer") {
-        values.extend([Argument::Null; 2]);
+        values.extend([Argument::Null, Argument::Null]);
     }
     let defaults = Limits::default();
     let limits = Limits {

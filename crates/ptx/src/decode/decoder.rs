@@ -1,6 +1,6 @@
 //! Operands of the text into slots and constants, and variables to their places.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use bitmma_engine::catalogue::Architecture;
 
@@ -94,8 +94,15 @@ impl<'d> Decoder<'d> {
             decoder.parameter_bytes = offset + parameter.bytes as usize;
             decoder.symbols.insert(&parameter.name, (Space::Parameter, offset as u64));
         }
+        // libraries declare thousands of variables that the entry does not name
+        let operands = function.instructions.iter().flat_map(|instruction| &instruction.operands);
+        let named: HashSet<&str> = operands.flat_map(Operand::symbols).collect();
+        let matters = |variable: &&Variable| match variable.space {
+            Space::Global | Space::Constant => named.contains(variable.name.as_str()),
+            _ => true,
+        };
         // what has a size first, so that what has none lies behind it
-        let variables = module.variables.iter().chain(&function.variables);
+        let variables = module.variables.iter().chain(&function.variables).filter(matters);
         let (sized, open): (Vec<_>, Vec<_>) = variables.partition(|variable| variable.bytes.is_some());
         for variable in sized.into_iter().chain(open) {
             decoder.place(variable)?;
@@ -128,13 +135,12 @@ impl<'d> Decoder<'d> {
                         space.name()
                     )));
                 }
+                let initial = match initial {
+                    Ok(initial) => initial.clone(),
+                    Err((line, what)) => return Err(Error::syntax(*line, what)),
+                };
                 let is_constant = *space == Space::Constant;
-                self.statics.push(Static {
-                    name: name.clone(),
-                    bytes,
-                    initial: initial.clone(),
-                    is_constant,
-                });
+                self.statics.push(Static { name: name.clone(), bytes, initial, is_constant });
                 (FIRST_STATIC + self.statics.len() as u64 - 1) << REGION_BITS
             }
         };

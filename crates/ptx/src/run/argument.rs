@@ -25,7 +25,7 @@ pub enum Scalar {
 }
 
 /// An argument.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Argument {
     /// A pointer into a buffer: its number, and bytes from its start.
     Pointer {
@@ -43,6 +43,8 @@ pub enum Argument {
         /// The tensor and its boxes.
         map: TensorMap,
     },
+    /// The bytes of a structure or vector.
+    Bytes(Vec<u8>),
     /// A null pointer.
     Null,
 }
@@ -50,18 +52,26 @@ pub enum Argument {
 impl Argument {
     /// The bytes of an argument in its parameter; `at` counts from 0. `bases`: where the buffers lie.
     pub(crate) fn bytes(&self, parameter: &Parameter, at: usize, bases: &[u64]) -> Result<Vec<u8>, Error> {
-        let Argument::TensorMap { buffer, map } = *self else {
-            return Ok(self.bits(parameter, at, bases)?.to_le_bytes()[..parameter.bytes as usize].to_vec());
+        let Parameter { name, bytes: size, .. } = parameter;
+        let has = |what: &str, given: usize| match *size == given as u64 {
+            true => Ok(()),
+            false => Err(Error::Launch(format!(
+                "argument {at} is {what} of {given} bytes, but parameter '{name}' has {size}"
+            ))),
         };
-        if parameter.bytes != SIZE as u64 {
-            let Parameter { name, bytes, .. } = parameter;
-            return Err(Error::Launch(format!(
-                "argument {at} is a tensor map of {SIZE} bytes, but parameter '{name}' has {bytes}"
-            )));
+        match self {
+            Argument::TensorMap { buffer, map } => {
+                has("a tensor map", SIZE)?;
+                map.checked()?;
+                let address = bases[*buffer].wrapping_add(map.address);
+                Ok(TensorMap { address, ..*map }.bytes().to_vec())
+            }
+            Argument::Bytes(given) => {
+                has("a structure", given.len())?;
+                Ok(given.clone())
+            }
+            _ => Ok(self.bits(parameter, at, bases)?.to_le_bytes()[..*size as usize].to_vec()),
         }
-        map.checked()?;
-        let address = bases[buffer].wrapping_add(map.address);
-        Ok(TensorMap { address, ..map }.bytes().to_vec())
     }
 
     fn bits(&self, parameter: &Parameter, at: usize, bases: &[u64]) -> Result<u64, Error> {
@@ -73,7 +83,7 @@ impl Argument {
         let bits = 8 * bytes;
         if bits > 64 {
             return Err(Error::Launch(format!(
-                "parameter '{name}' has {bytes} bytes, which no argument can have"
+                "parameter '{name}' is a structure of {bytes} bytes: give it as bytes"
             )));
         }
         let float = match kind.as_str() {
@@ -89,7 +99,7 @@ impl Argument {
             }
             Argument::Null if bits == 64 && !float => Ok(0),
             Argument::Pointer { .. } => Err(wrong("an array".to_owned())),
-            Argument::TensorMap { .. } => Err(wrong("a tensor map".to_owned())),
+            Argument::TensorMap { .. } | Argument::Bytes(_) => Err(wrong("a structure".to_owned())),
             Argument::Null => Err(wrong("None".to_owned())),
             Argument::Scalar(Scalar::Integer(0)) if *pointer => Ok(0),
             Argument::Scalar(Scalar::Integer(value)) if *pointer => Err(wrong(format!("the number {value}"))),

@@ -68,7 +68,8 @@ pub(super) fn run_all(
             }
             Ok(Pause::Spins { changes, alone }) => {
                 looks = if changes { 0 } else { looks + 1 };
-                live.in_vain = if alone && !changes { live.in_vain + 1 } else { 0 };
+                let is_alone = alone || running.clusters.counts() == [1; 3];
+                live.in_vain = if is_alone && !changes { live.in_vain + 1 } else { 0 };
                 let is_over = live.in_vain > MOST_LOOKS_ALONE || looks > MOST_LOOKS.max(100 * waiting.len());
                 if is_over || running.look().is_err() {
                     fail(live.number, live.waits_in_vain(running));

@@ -8,6 +8,7 @@ use super::cluster::in_block;
 use super::fault::{Fault, Race};
 use super::flight::{Does, Key, Range};
 use super::global::Access as Reach;
+use super::object::Uses;
 use super::objects::{Brought, Piece};
 use super::reach::Reached;
 use super::shared::Shared;
@@ -88,7 +89,7 @@ impl Warp {
                         let code = self.registers.any_lane(*element, lane).to_le_bytes();
                         part.copy_from_slice(&code[..count]);
                     }
-                    let piece = Piece { at: 0, bytes: count * elements.len(), value };
+                    let piece = Piece { bytes: count * elements.len(), value, ..Piece::default() };
                     let to = self.shared_address(*to, lane);
                     let pieces = self.pieces(vec![piece], (to, &|at| at), false, lane, block)?;
                     let brought = Brought { pieces, ..Brought::default() };
@@ -309,7 +310,7 @@ impl Warp {
             let parts = pieces_of(&from.bytes, from.unit);
             let pieces = self.pieces(parts, (to, place), true, lane, block)?;
             let sources = Warp::start_copy(&from.ranges, Does::Reads, block);
-            self.bring((barrier, to), Brought { pieces, sources, shared: vec![] }, lane, block)?;
+            self.bring((barrier, to), Brought { pieces, sources, ..Brought::default() }, lane, block)?;
         }
         Ok(())
     }
@@ -329,9 +330,10 @@ impl Warp {
             let to = place(to.wrapping_add(piece.at as u64));
             let Reached { shared, undefined, clocks, at, .. } =
                 block.reach(self.number, to).map_err(fault)?;
-            piece.at = shared.checked(at, piece.bytes as u64, "copies").map_err(fault)?;
+            let bytes = piece.bytes + piece.padding;
+            piece.at = shared.checked(at, bytes as u64, "copies").map_err(fault)?;
             let by = clocks.by(self.number);
-            let noted = shared.note_copy((piece.at, piece.bytes), true, by);
+            let noted = shared.note_copy((piece.at, bytes), true, by);
             noted.map_err(|race| Fault::new(lane, race))?;
             for half in (0..piece.bytes).step_by(8).filter(|_| follows) {
                 undefined.put(piece.at + half, 8, 0, 0);
@@ -341,7 +343,7 @@ impl Warp {
     }
 
     /// A copy completes its bytes at an object, which is in the block that they go to.
-    fn bring(
+    pub(super) fn bring(
         &mut self,
         (barrier, to): (u64, u64),
         brought: Brought,
@@ -358,10 +360,12 @@ impl Warp {
                 rank(barrier) - 1
             )));
         }
-        let Reached { shared, objects, clocks, at, .. } = block.reach(self.number, barrier).map_err(fault)?;
-        let left = clocks.leave(self.number);
-        let at = shared.checked(at, 8, "finds an mbarrier object of").map_err(fault)?;
-        objects.get(at).map_err(fault)?.bring(brought, &left).map_err(fault)?;
+        let own = block.rank;
+        let mut reached = block.reach(self.number, barrier).map_err(fault)?;
+        let at = reached.object(Uses::Changes, self.number).map_err(|race| Fault::new(lane, race))?;
+        let left = reached.clocks.leave(self.number);
+        let brought = Brought { from_other: reached.is_other.then_some(own), ..brought };
+        reached.objects.get(at).map_err(fault)?.bring(brought, &left).map_err(fault)?;
         self.spin.changes = true;
         Ok(())
     }
@@ -399,7 +403,7 @@ impl Warp {
                 }
             }
         }
-        self.bring((barrier, to), Brought { pieces, sources: vec![], shared }, lane, block)
+        self.bring((barrier, to), Brought { pieces, shared, ..Brought::default() }, lane, block)
     }
 
     /// Notes that a copy reads shared memory until it is waited for, and gives the bytes.
@@ -559,7 +563,7 @@ fn pieces_of(bytes: &[u8], unit: usize) -> Vec<Piece> {
     let piece = |(index, part): (usize, &[u8])| {
         let mut value = [0; 16];
         value[..unit].copy_from_slice(part);
-        Piece { at: 16 * index, bytes: unit, value }
+        Piece { at: 16 * index, bytes: unit, value, padding: 16 - unit, is_there: false }
     };
     bytes.chunks_exact(unit).enumerate().map(piece).collect()
 }

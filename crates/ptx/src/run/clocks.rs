@@ -165,6 +165,8 @@ struct Clock {
     /// Of the others of the cluster.
     known: Vec<u32>,
     passed: Passed,
+    /// At the barrier of the cluster.
+    arrivals: u32,
     committed: u32,
     /// What the last fence lets a strong write release to its block.
     fenced: Option<Arc<Known>>,
@@ -180,8 +182,8 @@ struct Passed {
     fenced: [Option<Arc<Known>>; 2],
     /// What strong reads have read that a fence of at least that scope acquires: after a barrier one of any warp does.
     read: [Option<Arc<Known>>; 3],
-    /// Whether a barrier of the cluster has shown that all of its blocks have started.
-    has_met: bool,
+    /// Barriers of the cluster that are over: the first shows that all of its blocks have started.
+    met: u32,
     /// Groups of asynchronous products of each warpgroup that were waited for.
     products: [u32; GROUPS],
 }
@@ -216,7 +218,7 @@ impl Passed {
         for (own, other) in self.read.iter_mut().zip(&other.read) {
             join_any(own, other.as_ref());
         }
-        self.has_met |= other.has_met;
+        self.met = self.met.max(other.met);
         self.products = std::array::from_fn(|group| self.products[group].max(other.products[group]));
     }
 }
@@ -256,7 +258,7 @@ impl Clocks {
             clock.own = 1;
             clock.known.clear();
             clock.known.resize(warps, 0);
-            clock.committed = 0;
+            (clock.committed, clock.arrivals) = (0, 0);
             (clock.passed, clock.fenced) = (Passed::default(), None);
         }
         self.fenced_for_async.clear();
@@ -289,12 +291,17 @@ impl Clocks {
         let warp = self.first + warp;
         let first = rank * self.stride;
         let mut others = first..first + self.stride;
-        self.warps[warp].passed.has_met || others.any(|other| self.knows(warp as u8, other as u8, 1))
+        self.warps[warp].passed.met > 0 || others.any(|other| self.knows(warp as u8, other as u8, 1))
     }
 
-    /// Whether a barrier of the cluster has shown a warp that all of its blocks have started.
-    pub(super) fn has_met(&self, warp: usize) -> bool {
-        self.warps[self.first + warp].passed.has_met
+    /// How often a warp has arrived at the barrier of the cluster.
+    pub(super) fn arrivals(&self, warp: usize) -> u32 {
+        self.warps[self.first + warp].arrivals
+    }
+
+    /// Whether a warp knows of more barriers of the cluster than another had arrived at.
+    pub(super) fn has_met_after(&self, warp: usize, arrivals: u32) -> bool {
+        self.warps[self.first + warp].passed.met > arrivals
     }
 
     /// Whether what another warp of the block did at a time is ordered before what this one does now.
@@ -387,6 +394,7 @@ impl Clocks {
         let left = if orders { self.leave(warp) } else { self.leave_relaxed(warp) };
         self.meeting.gathered.join(&left);
         self.meeting.arrived |= 1 << (self.first + warp);
+        self.warps[self.first + warp].arrivals += 1;
         self.complete();
     }
 
@@ -394,7 +402,8 @@ impl Clocks {
     pub(super) fn leave_meeting(&mut self, warp: usize) {
         let released = self.meeting.released.clone();
         self.take(warp, &released);
-        self.warps[self.first + warp].passed.has_met = true;
+        let (phases, met) = (self.meeting.phases, &mut self.warps[self.first + warp].passed.met);
+        *met = phases.max(*met);
     }
 
     /// Warps of the cluster that neither are at its barrier nor have ended.

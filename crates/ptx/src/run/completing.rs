@@ -4,33 +4,39 @@ use super::address::in_shared;
 use super::block::Block;
 use super::clocks::Kind;
 use super::fault::Fault;
-use super::objects::Brought;
-use super::reach::Reached;
+use super::objects::{Brought, Piece};
 use super::warp::Warp;
 use crate::lanes::each;
-use crate::program::{Address, Slot};
+use crate::program::{Address, Op, Slot};
 
 impl Warp {
-    /// Bytes that each lane has stored complete at an object: what was done before is done for those that wait for it.
+    /// Bytes that each lane stores, or changes, complete at an object: they are there, and what was done before is done, for those that wait
+    /// for it.
     pub(super) fn completes(
         &mut self,
-        barrier: Address,
-        bytes: u32,
+        op: &Op,
+        (barrier, bytes): (Address, usize),
         mask: u32,
         block: &mut Block<'_>,
     ) -> Result<(), Fault> {
-        let addresses = self.registers.addresses(barrier);
+        let address = match op {
+            Op::Atomic(atomic) => atomic.address,
+            Op::Store(access) => access.address,
+            _ => return Ok(()),
+        };
+        let addresses = [address, barrier].map(|address| self.registers.addresses(address));
         for lane in each(mask) {
             let fault = |what: String| Fault::new(lane, what);
-            let at = in_shared(addresses[lane]);
-            let Reached { shared, objects, clocks, at, .. } = block.reach(self.number, at).map_err(fault)?;
-            let at = shared.checked(at, 8, "finds an mbarrier object of").map_err(fault)?;
-            let left = clocks.leave(self.number);
-            let barrier = objects.get(at).map_err(fault)?;
-            barrier.expect(-i64::from(bytes)).map_err(fault)?;
-            barrier.bring(Brought::default(), &left).map_err(fault)?;
+            let [to, barrier] = addresses.map(|address| in_shared(address[lane]));
+            let reached = block.reach(self.number, to).map_err(fault)?;
+            let at = reached.shared.checked(reached.at, bytes as u64, "changes").map_err(fault)?;
+            reached.shared.will_reduce(at, bytes);
+            self.execute(op, 1 << lane, block)?;
+            block.reach(self.number, to).map_err(fault)?.shared.reduces(at, bytes);
+            let piece = Piece { at, bytes, is_there: true, ..Piece::default() };
+            let brought = Brought { pieces: vec![piece], ..Brought::default() };
+            self.bring((barrier, to), brought, lane, block)?;
         }
-        self.spin.changes = true;
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::clocks::By;
+use super::clocks::{By, Kind};
 use super::fault::Fault;
 use super::flight::Key;
 use super::shared::Shared;
@@ -56,7 +56,7 @@ impl Copies {
                         16 => shared.array(to) == value.to_le_bytes(),
                         bytes => shared.get(to, bytes as u8) == value as u64,
                     };
-                    let landed = shared.land(to, copy.bytes, by, same);
+                    let landed = shared.land(to, copy.bytes, Kind::Write, by, same);
                     landed.map_err(|race| Fault::new(lane, race))?;
                     match copy.bytes {
                         16 => shared.put_array(to, value.to_le_bytes()),

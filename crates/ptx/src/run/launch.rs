@@ -1,6 +1,6 @@
 //! A launch: arguments, grid, blocks on threads.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
@@ -39,6 +39,8 @@ pub struct Launch<'k> {
     pub limits: Limits,
     /// What is recorded, if anything.
     pub trace: Option<Trace>,
+    /// What variables in global and constant memory hold when it starts, by their names; others hold what the text says.
+    pub variables: HashMap<String, Vec<u8>>,
     /// Where this machine has the buffers, in their order, or nothing: there pointers lead that a kernel reads from memory. A kernel
     /// that handles addresses as data (it stores them, say) sees the buffers there; others see them with gaps between them.
     pub hosts: Vec<u64>,
@@ -56,6 +58,7 @@ impl<'k> Launch<'k> {
             allow_doubtful: false,
             limits: Limits::default(),
             trace: None,
+            variables: HashMap::new(),
             hosts: vec![],
         }
     }
@@ -76,6 +79,8 @@ pub struct Report {
     pub writer: Option<(u32, Thread)>,
     /// Whether there was more to record than is kept.
     pub is_cut: bool,
+    /// What variables hold that the kernel wrote to, by their names.
+    pub variables: HashMap<String, Vec<u8>>,
     /// What the kernel printed, by blocks: at most a megabyte.
     pub printed: String,
 }
@@ -100,6 +105,7 @@ impl Launch<'_> {
         let kernel = self.kernel;
         let block = self.checked_block()?;
         self.check_grid()?;
+        self.check_variables()?;
         let clusters = self.checked_clusters(block)?;
         let (bases, are_at_hosts) = self.bases(arguments, buffers)?;
         let parameters = self.parameters(arguments, buffers, &bases)?;
@@ -124,6 +130,13 @@ impl Launch<'_> {
         let (global, mut report, _) = first?;
         self.check_order(&given, &global, stop)?;
         report.writer = writer.and_then(|writer| writer.found);
+        for (variable, region) in kernel.statics.iter().zip(&global.statics) {
+            if region.written.load(Relaxed) {
+                let mut bytes = vec![0; variable.bytes as usize];
+                region.copy_to(&mut bytes);
+                report.variables.insert(variable.name.clone(), bytes);
+            }
+        }
         for (buffer, region) in buffers.iter_mut().zip(&global.buffers) {
             buffer.written = region.written.load(Relaxed);
             region.copy_to(&mut buffer.bytes);
@@ -183,6 +196,22 @@ impl Launch<'_> {
             return Err(Error::Launch(format!(
                 "a grid of ({x}, {y}, {z}) blocks cannot run: x must be 1 to 2147483647, y and z 1 to 65535"
             )));
+        }
+        Ok(())
+    }
+
+    fn check_variables(&self) -> Result<(), Error> {
+        for (name, bytes) in &self.variables {
+            let Some(variable) = self.kernel.statics.iter().find(|one| one.name == *name) else {
+                let entry = self.kernel.name();
+                return Err(Error::Launch(format!("entry '{entry}' names no variable '{name}'")));
+            };
+            if bytes.len() as u64 != variable.bytes {
+                let (given, has) = (bytes.len(), variable.bytes);
+                return Err(Error::Launch(format!(
+                    "{given} bytes are given for variable '{name}', which has {has}"
+                )));
+            }
         }
         Ok(())
     }
@@ -459,7 +488,7 @@ impl Launch<'_> {
                 .iter()
                 .enumerate()
                 .map(|(index, variable)| {
-                    let mut bytes = variable.initial.clone();
+                    let mut bytes = self.variables.get(&variable.name).unwrap_or(&variable.initial).clone();
                     bytes.resize(variable.bytes as usize, 0);
                     let is_watched = is_watched(buffers.len() + index);
                     let name = format!("variable '{}'", variable.name);

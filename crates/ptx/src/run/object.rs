@@ -11,6 +11,53 @@ use super::warp::Warp;
 use crate::lanes::{LANES, each};
 use crate::program::{Action, Object, Phase, Scope};
 
+/// What becomes of an object.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Uses {
+    Starts,
+    Ends,
+    /// By arrivals and bytes.
+    Changes,
+    Asks,
+}
+
+impl Reached<'_> {
+    /// Notes that a warp, or what it has started, uses the object there, and gives its address. An error if there is none, or if its start
+    /// or its end is not ordered before or after.
+    pub(super) fn object(&mut self, uses: Uses, warp: usize) -> Result<usize, Race> {
+        let Reached { shared, objects, clocks, at, .. } = self;
+        let at = shared.checked(*at, 8, "finds an mbarrier object of")?;
+        match (uses, objects.get(at)) {
+            (Uses::Starts, Ok(_)) => {
+                return Err(format!(
+                    "initializes the mbarrier object at {at:#x} of shared memory a second time: mbarrier.inval must come first"
+                )
+                .into());
+            }
+            (Uses::Starts, Err(_)) | (_, Ok(_)) => {}
+            (_, Err(what)) => return Err(what.into()),
+        }
+        shared.guard(at, false);
+        // starting and ending it are writes, everything else is as an atomic operation
+        let by = clocks.by(warp);
+        let kind = if uses == Uses::Changes { Kind::Strong } else { Kind::Write };
+        let noted = match uses {
+            Uses::Asks => shared.note_read(at, 8, (true, true), by),
+            _ => shared.note_write(at, 8, (kind, false), by, |_| false),
+        };
+        // its start is seen after a barrier of the cluster that comes after its fence, also one that orders nothing else
+        let published = objects.get(at).ok().and_then(|one| one.published);
+        let is_seen = published.is_some_and(|arrivals| clocks.has_met_after(warp, arrivals));
+        if !(matches!(uses, Uses::Changes | Uses::Asks) && is_seen) {
+            noted?;
+        }
+        if uses != Uses::Ends {
+            shared.guard(at, true);
+        }
+        Ok(at)
+    }
+}
+
 impl Warp {
     /// An operation of each lane on an object, from the lowest on.
     pub(super) fn object(&mut self, object: &Object, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
@@ -48,45 +95,24 @@ impl Warp {
         let fault = |what: String| Fault::new(lane, what);
         let race = |race: Race| Fault::new(lane, race);
         let word = |word| self.registers.word(word)[lane];
-        let Reached { shared, objects, clocks, at, is_other, .. } =
-            block.reach(self.number, at).map_err(fault)?;
-        let at = shared.checked(at, 8, "finds an mbarrier object of").map_err(fault)?;
+        let mut reached = block.reach(self.number, at).map_err(fault)?;
         let can_be_other =
             matches!(object.action, Action::Arrive { .. } | Action::Expect(_) | Action::Complete(_));
-        if is_other && !can_be_other {
+        if reached.is_other && !can_be_other {
             return Err(fault(
                 "an mbarrier object of another block of the cluster: only arrive, expect_tx and complete_tx reach it"
                     .to_owned(),
             ));
         }
+        let uses = match object.action {
+            Action::Initialize(_) => Uses::Starts,
+            Action::Invalidate => Uses::Ends,
+            Action::Test { .. } => Uses::Asks,
+            _ => Uses::Changes,
+        };
+        let at = reached.object(uses, self.number).map_err(race)?;
+        let Reached { shared, objects, clocks, .. } = reached;
         let by = clocks.by(self.number);
-        // starting and ending it are writes, everything else is as an atomic operation
-        let kind = match object.action {
-            Action::Initialize(_) | Action::Invalidate => Kind::Write,
-            _ => Kind::Strong,
-        };
-        match (matches!(object.action, Action::Initialize(_)), objects.get(at)) {
-            (true, Ok(_)) => {
-                return Err(fault(format!(
-                    "initializes the mbarrier object at {at:#x} of shared memory a second time: mbarrier.inval must come first"
-                )));
-            }
-            (true, Err(_)) | (false, Ok(_)) => {}
-            (false, Err(what)) => return Err(fault(what)),
-        }
-        shared.guard(at, false);
-        let noted = match object.action {
-            Action::Test { .. } => shared.note_read(at, 8, (true, true), by),
-            _ => shared.note_write(at, 8, (kind, false), by, |_| false),
-        };
-        // its start is seen after a barrier of the cluster, also one that orders nothing else
-        let is_seen = clocks.has_met(self.number) && objects.get(at).is_ok_and(|one| one.is_published);
-        if !(kind == Kind::Strong && is_seen) {
-            noted.map_err(race)?;
-        }
-        if !matches!(object.action, Action::Invalidate) {
-            shared.guard(at, true);
-        }
         match object.action {
             Action::Initialize(count) => {
                 let expected = word(count);
@@ -175,16 +201,27 @@ impl Warp {
     fn acquire_object(&mut self, at: usize, lane: usize, block: &mut Block<'_>) -> Result<(), Fault> {
         let Ok(barrier) = block.objects.get(at) else { return Ok(()) };
         let released = barrier.released.clone();
-        let Brought { pieces, sources, shared } = std::mem::take(&mut barrier.arrived);
+        let Brought { pieces, sources, shared, .. } = std::mem::take(&mut barrier.arrived);
         block.clocks.take(self.number, &released);
         if pieces.is_empty() {
             return Ok(());
         }
         let by = block.clocks.by(self.number);
-        for Piece { at, bytes, value } in pieces {
-            let same = |shared: &Shared| shared.bytes(at, bytes) == &value[..bytes];
-            block.shared.land(at, bytes, by, same).map_err(|race| Fault::new(lane, race))?;
-            block.shared.put_bytes(at, &value[..bytes]);
+        for Piece { at, bytes, value, padding, is_there } in pieces {
+            let same = |shared: &Shared| shared.bytes(at, bytes) == &value[..bytes] && padding == 0;
+            let kind = if is_there { Kind::Strong } else { Kind::Write };
+            block.shared.land(at, bytes + padding, kind, by, same).map_err(|race| Fault::new(lane, race))?;
+            if is_there {
+                block.shared.reduced(at, bytes);
+            } else {
+                block.shared.put_bytes(at, &value[..bytes]);
+            }
+            if padding > 0 {
+                block.shared.undefine(at + bytes, padding);
+                if block.launch.undefined.is_some() {
+                    block.undefined.put(at + bytes, padding, u64::MAX, 0);
+                }
+            }
         }
         for (rank, at) in shared {
             let source = match block.peers.get_mut(rank) {

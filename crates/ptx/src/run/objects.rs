@@ -8,9 +8,10 @@ use super::flight::Key;
 /// A barrier object (PTX ISA, "Contents of the mbarrier object").
 #[derive(Default)]
 pub(super) struct Barrier {
-    /// The warp that has started it, and whether `fence.mbarrier_init` has come since.
+    /// The warp that has started it, and, where `fence.mbarrier_init` has come since, how often it had arrived at the barrier of the
+    /// cluster before that.
     started_by: u8,
-    pub(super) is_published: bool,
+    pub(super) published: Option<u32>,
     /// Arrivals that each phase waits for, and those that this one still does.
     pub(super) expected: u32,
     pub(super) pending: u32,
@@ -41,13 +42,20 @@ pub(super) struct Brought {
     pub(super) sources: Vec<Key>,
     /// 16 bytes of shared memory each that they read, with the block of the cluster.
     pub(super) shared: Vec<(usize, usize)>,
+    /// The other block of the cluster that some come from.
+    pub(super) from_other: Option<usize>,
 }
 
 /// 16 bytes or fewer that a copy brings.
+#[derive(Default)]
 pub(super) struct Piece {
     pub(super) at: usize,
     pub(super) bytes: usize,
     pub(super) value: [u8; 16],
+    /// How many bytes behind them the copy leaves undefined.
+    pub(super) padding: usize,
+    /// Whether they are there already: the result of `red.async`.
+    pub(super) is_there: bool,
 }
 
 /// Arrivals, and bytes, that an object can wait for.
@@ -68,9 +76,16 @@ impl Objects {
         })
     }
 
-    /// A warp has made the start of its objects seen by who meets at a barrier of the cluster.
-    pub(super) fn publish(&mut self, warp: u8) {
-        self.0.values_mut().filter(|one| one.started_by == warp).for_each(|one| one.is_published = true);
+    /// A warp has made the start of its objects seen by who meets at a later barrier of the cluster.
+    pub(super) fn publish(&mut self, warp: u8, arrivals: u32) {
+        for one in self.0.values_mut().filter(|one| one.started_by == warp) {
+            one.published.get_or_insert(arrivals);
+        }
+    }
+
+    /// A block of the cluster that copies to this one what no thread has waited for.
+    pub(super) fn brought_by_others(&self) -> Option<usize> {
+        self.0.values().find_map(|one| one.started.from_other.or(one.arrived.from_other))
     }
 
     /// What an object waits for.
@@ -96,6 +111,7 @@ impl Brought {
         self.pieces.append(&mut other.pieces);
         self.sources.append(&mut other.sources);
         self.shared.append(&mut other.shared);
+        self.from_other = self.from_other.or(other.from_other.take());
     }
 }
 

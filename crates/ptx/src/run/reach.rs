@@ -125,6 +125,12 @@ impl Block<'_> {
         if self.lent > 0 {
             return Some("the block ends while a copy to another block may still read its shared memory: a barrier of the cluster is missing before its end".to_owned());
         }
+        if let Some(rank) = self.objects.brought_by_others() {
+            let [x, y, z] = clusters.index(self.cluster, rank);
+            return Some(format!(
+                "the block ends while what block ({x}, {y}, {z}) of its cluster sends to its shared memory was not waited for: a wait for the phase of the mbarrier object is missing before its end"
+            ));
+        }
         let knows = |warp: u8, time: u32| {
             (0..clusters.warps).any(|own| {
                 let by = self.clocks.by(own);

@@ -62,6 +62,8 @@ pub(crate) struct Shared {
     used: usize,
     /// Where barrier objects are.
     objects: BTreeSet<usize>,
+    /// How many `red.async` that nobody has waited for change a value, by its address.
+    reductions: HashMap<usize, usize>,
     /// A read of bytes that nobody wrote.
     pub(crate) unwritten: Option<u64>,
 }
@@ -140,6 +142,7 @@ impl Shared {
             limit,
             used: 0,
             objects: BTreeSet::new(),
+            reductions: HashMap::new(),
             unwritten: None,
         }
     }
@@ -151,6 +154,7 @@ impl Shared {
         self.more.clear();
         self.products.clear();
         self.objects.clear();
+        self.reductions.clear();
         (self.used, self.unwritten) = (0, None);
     }
 
@@ -349,16 +353,55 @@ impl Shared {
         self.writes((at, bytes), (kind, follows, false), by, same)
     }
 
-    /// Notes that a copy which a warp waited for is written; an error if another wrote something else.
+    /// Notes that what a copy, or a `red.async`, has brought, and a warp waited for, is written; an error if another wrote something else.
     #[inline(always)]
     pub(super) fn land(
         &mut self,
         at: usize,
         bytes: usize,
+        kind: Kind,
         by: By<'_>,
         same: impl Fn(&Shared) -> bool,
     ) -> Result<(), Race> {
-        self.writes((at, bytes), (Kind::Write, false, true), by, same)
+        self.writes((at, bytes), (kind, false, true), by, same)
+    }
+
+    /// A `red.async` may change what others that are in flight change, too.
+    pub(super) fn will_reduce(&mut self, at: usize, bytes: usize) {
+        if self.reductions.contains_key(&at) {
+            self.set_pending(at, bytes, false);
+        }
+    }
+
+    /// It has: from now on the value is not there for those that have not waited for it.
+    pub(super) fn reduces(&mut self, at: usize, bytes: usize) {
+        *self.reductions.entry(at).or_default() += 1;
+        self.set_pending(at, bytes, true);
+    }
+
+    /// One was waited for.
+    pub(super) fn reduced(&mut self, at: usize, bytes: usize) {
+        let left = self.reductions.get(&at).map_or(0, |count| count - 1);
+        if left == 0 {
+            self.reductions.remove(&at);
+        } else {
+            self.reductions.insert(at, left);
+            self.set_pending(at, bytes, true);
+        }
+    }
+
+    fn set_pending(&mut self, at: usize, bytes: usize, is_pending: bool) {
+        let marks = (self.lines.as_mut_slice(), self.words.as_mut_slice());
+        Shared::each_mark(marks, (at, bytes), |mark, touched, _| match is_pending {
+            true => mark.pending |= touched,
+            false => mark.pending &= !touched,
+        });
+    }
+
+    /// Nobody knows what some bytes hold.
+    pub(super) fn undefine(&mut self, at: usize, bytes: usize) {
+        let marks = (self.lines.as_mut_slice(), self.words.as_mut_slice());
+        Shared::each_mark(marks, (at, bytes), |mark, touched, _| mark.filled &= !touched);
     }
 
     /// The same; `lands`: it is a copy's.

@@ -19,7 +19,7 @@ const KINDS: [Option<Type>; 11] = [
 ];
 
 /// The number of `.b4x16_p64` (`CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B`): elements of 4 bits, two in a byte, of which 16 are brought to 16
-/// bytes, the last eight of which stay as they are.
+/// bytes, the last eight of which are undefined.
 const PADDED: u8 = 14;
 
 /// A tensor and the boxes that are copied: what `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col` are given. On a GPU its 128
@@ -231,8 +231,14 @@ impl TensorMap {
         if self.is_padded() {
             self.check_padded(rank)?;
         }
-        if let Some(stride) = self.strides[..rank - 1].iter().find(|stride| !stride.is_multiple_of(16)) {
-            return Err(format!("the strides of a tensor map are multiples of 16 bytes, not {stride}"));
+        let is_wrong = |stride: &&u64| !stride.is_multiple_of(16) || **stride >= 1 << 40;
+        if let Some(stride) = self.strides[..rank - 1].iter().find(is_wrong) {
+            return Err(format!(
+                "the strides of a tensor map are multiples of 16 bytes and less than 2^40, not {stride}"
+            ));
+        }
+        if self.fills_nan && !self.element_type().is_some_and(|kind| kind.float().is_some()) {
+            return Err("a tensor map of integers fills with zeros, not with NaN".to_owned());
         }
         if self.boxes != Boxes::Tiled {
             self.check_pixels(rank)?;
@@ -332,10 +338,22 @@ impl TensorMap {
             return Err(format!("the tensor map is of {map}, and the copy of {copy}"));
         }
         let (rank, given) = (self.rank, coordinates.len());
+        if self.is_padded() && coordinates[0] % 128 != 0 {
+            return Err(format!(
+                "a copy of .b4x16_p64 begins at a multiple of 128 elements, not at {}",
+                coordinates[0]
+            ));
+        }
         if has_rows {
             if rank != 2 || given != 5 {
                 return Err(format!(
                     "rows are gathered of a matrix, by 5 coordinates, not of {rank} dimensions by {given}"
+                ));
+            }
+            if self.lengths[1] != 1 {
+                return Err(format!(
+                    "rows are gathered by a map whose box has one row, not {}",
+                    self.lengths[1]
                 ));
             }
             let all = coordinates[1..].iter().map(|row| self.row([*row, 0, 0, 0])).collect();
@@ -343,12 +361,6 @@ impl TensorMap {
         }
         if given != usize::from(rank) {
             return Err(format!("the tensor map has {rank} dimensions, and the copy {given} coordinates"));
-        }
-        if self.is_padded() && coordinates[0] % 128 != 0 {
-            return Err(format!(
-                "a copy of .b4x16_p64 begins at a multiple of 128 elements, not at {}",
-                coordinates[0]
-            ));
         }
         let mut first = [0; 4];
         first[..given - 1].copy_from_slice(&coordinates[1..]);

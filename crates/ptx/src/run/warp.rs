@@ -501,7 +501,7 @@ impl Warp {
     }
 
     /// An instruction that leaves the order of instructions alone.
-    fn execute(&mut self, op: &Op, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
+    pub(super) fn execute(&mut self, op: &Op, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
         let registers = &mut self.registers;
         match op {
             Op::Nothing
@@ -656,8 +656,7 @@ impl Warp {
             }
             Op::CopyAsync { .. } => return self.copy(op, mask, block),
             Op::Completing { op, bytes, barrier } => {
-                self.execute(op, mask, block)?;
-                return self.completes(*barrier, *bytes, mask, block);
+                return self.completes(op, (*barrier, *bytes as usize), mask, block);
             }
             Op::Fill { address, bytes } => return self.fill(*address, *bytes, mask, block),
             Op::Object(object) => return self.object(object, mask, block),
@@ -735,7 +734,10 @@ impl Warp {
             Op::Fence { scope } => return self.fence(*scope, mask, block),
             Op::FenceForAsync => block.clocks.fence_for_async(self.number),
             Op::FenceForProducts => self.in_flight.fence(),
-            Op::FenceForObjects => block.objects.publish(block.clocks.by(self.number).warp),
+            Op::FenceForObjects => {
+                let arrivals = block.clocks.arrivals(self.number);
+                block.objects.publish(block.clocks.by(self.number).warp, arrivals);
+            }
             Op::CommitProducts => block.clocks.commit_products(self.number),
             Op::WaitProducts(left) => {
                 block.clocks.wait_products(self.number, *left);

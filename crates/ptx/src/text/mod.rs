@@ -26,6 +26,8 @@ pub(crate) struct Module {
     pub(crate) variables: Vec<Variable>,
     /// `.entry` functions, in the order of the text.
     pub(crate) entries: Vec<Function>,
+    /// Entries that are not understood: the name, the line, and why.
+    pub(crate) refused: Vec<(String, u32, String)>,
     /// The text itself.
     pub(crate) text: Arc<str>,
     /// Bytes of the text that say where it was compiled from: `.file`, `.loc` and debug sections.
@@ -69,7 +71,8 @@ pub(crate) struct Variable {
     pub(crate) align: u64,
     /// None: as large as the launch says (`.extern .shared … []`).
     pub(crate) bytes: Option<u64>,
-    pub(crate) initial: Vec<u8>,
+    /// An error where the initial values are not understood.
+    pub(crate) initial: Result<Vec<u8>, (u32, String)>,
 }
 
 /// A parameter of an entry.
@@ -236,6 +239,16 @@ impl Function {
 }
 
 impl Operand {
+    /// The variable that it names.
+    pub(crate) fn symbols(&self) -> Vec<&str> {
+        match self {
+            Operand::Symbol(name, _) | Operand::Address(Base::Symbol(name), _) => vec![name],
+            Operand::Vector(all) => all.iter().flat_map(Operand::symbols).collect(),
+            Operand::Pair(one, other) => [one.symbols(), other.symbols()].concat(),
+            _ => vec![],
+        }
+    }
+
     /// The instructions to go to.
     pub(crate) fn labels(&self) -> Vec<usize> {
         match self {

@@ -209,11 +209,13 @@ impl Parser {
                         );
                     }
                 }
-                ".entry" => {
-                    let mut entry = self.entry()?;
-                    entry.bytes = self.bytes_since(first);
-                    module.entries.push(entry);
-                }
+                ".entry" => match self.read_entry()? {
+                    Ok(mut entry) => {
+                        entry.bytes = self.bytes_since(first);
+                        module.entries.push(entry);
+                    }
+                    Err(refused) => module.refused.push(refused),
+                },
                 ".func" => {
                     if let Some((name, function)) = self.function()? {
                         module.functions.insert(name, function);
@@ -244,7 +246,15 @@ impl Parser {
             first = self.at;
         }
         module.remarks = self.remarks;
-        Ok(module)
+        match module.refused.pop() {
+            Some((_, line, what)) if module.entries.is_empty() && module.refused.is_empty() => {
+                Err(Error::syntax(line, what))
+            }
+            last => {
+                module.refused.extend(last);
+                Ok(module)
+            }
+        }
     }
 
     /// Bytes of the text from a token to the one before this.
@@ -375,9 +385,21 @@ impl Parser {
             if bytes.is_some_and(|bytes| bytes > MOST_BYTES) {
                 return Err(Error::syntax(line, format!("'{name}' is larger than {MOST_BYTES} bytes")));
             }
-            let initial = if self.take('=') { self.initial(element / vector)? } else { vec![] };
-            let bytes = bytes.or((!initial.is_empty()).then_some(initial.len() as u64));
-            if bytes.is_some_and(|bytes| (initial.len() as u64) > bytes) {
+            let initial = match self.take('=').then(|| self.initial(element / vector)) {
+                None => Ok(vec![]),
+                Some(Ok(initial)) => Ok(initial),
+                Some(Err(Error::Syntax { line, what })) => {
+                    // it matters only to an entry that names the variable
+                    while !self.is(';') {
+                        self.next()?;
+                    }
+                    Err((line, what))
+                }
+                Some(Err(error)) => return Err(error),
+            };
+            let values = initial.as_ref().map_or(0, |initial| initial.len() as u64);
+            let bytes = bytes.or((values > 0).then_some(values));
+            if bytes.is_some_and(|bytes| values > bytes) {
                 return Err(Error::syntax(line, format!("'{name}' has more initial values than room")));
             }
             variables.push(Variable { name, space, align: align.unwrap_or(element), bytes, initial });
@@ -433,6 +455,26 @@ impl Parser {
                 return Ok(values);
             }
         }
+    }
+
+    /// An entry; its name and why where it is not understood, which matters only if it is asked for.
+    fn read_entry(&mut self) -> Result<Result<Function, (String, u32, String)>, Error> {
+        let (first, remarks) = (self.at, self.remarks.len());
+        let (line, what) = match self.entry() {
+            Ok(entry) => return Ok(Ok(entry)),
+            Err(Error::Syntax { line, what }) => (line, what),
+            Err(error) => return Err(error),
+        };
+        self.at = first;
+        self.remarks.truncate(remarks);
+        let passed = self.word().and_then(|name| {
+            while !self.is('{') {
+                self.next()?;
+            }
+            self.skip_block().map(|()| name)
+        });
+        // one that does not end is no entry
+        passed.map(|name| Err((name, line, what.clone()))).map_err(|_| Error::syntax(line, what))
     }
 
     fn entry(&mut self) -> Result<Function, Error> {

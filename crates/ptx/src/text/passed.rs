@@ -34,7 +34,7 @@ pub(super) fn into_registers(function: &mut Function) -> Result<(), Error> {
     }
     for passed in function.passed.iter().filter(|passed| in_memory.contains(&passed.name)) {
         let Passed { name, bytes, align } = passed.clone();
-        let (space, initial) = (Space::Local, vec![]);
+        let (space, initial) = (Space::Local, Ok(vec![]));
         function.variables.push(Variable { name, space, align, bytes: Some(bytes), initial });
     }
     function.replace(|instruction, registers| {

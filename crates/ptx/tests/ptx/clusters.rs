@@ -227,6 +227,111 @@ fn objects_are_seen_after_their_fence_and_a_relaxed_barrier() {
     assert!(error.contains("there is no barrier between them"), "{error}");
 }
 
+/// What arrives at an object, or completes bytes there, comes after its start: arrivals, stores, operations, copies, commits.
+#[test]
+fn an_object_has_started_before_anything_completes_there() {
+    let copy = "mov.u32 %r10, m; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r5], [%d1], 16, [%r10];";
+    let store = "mov.u32 %r10, m; st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.u32 [%r5], {%r1, %r1, %r1, %r1}, [%r10];";
+    let add = "mov.u32 %r10, m; red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u64 [%r5], 1, [%r10];";
+    let commit = "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r10];";
+    // warp 0 starts the object, warp 1 uses it
+    for (target, count, bytes, used) in [
+        ("sm_90a", 2, 0, "mbarrier.arrive.shared::cta.b64 %d5, [m];"),
+        ("sm_90a", 1, 16, copy),
+        ("sm_90a", 1, 16, store),
+        ("sm_90a", 1, 8, add),
+        ("sm_100a", 2, 0, commit),
+    ] {
+        let body = |barrier: &str| {
+            format!(
+                "@%p1 mov.u64 %d4, 0; @%p1 st.shared.u64 [s], %d4; bar.sync 0; mov.u32 %r10, m; @%p1 mbarrier.init.shared::cta.b64 [m], {count};\n\
+                 @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], {bytes}; {barrier} setp.ne.u32 %p2, %r1, 32; @%p2 bra W; {used} {WAIT} bar.sync 0;"
+            )
+        };
+        let shape = ([1, 1, 1], None, 64);
+        launched(target, shape, "", 1, &body("bar.sync 0;"))
+            .unwrap_or_else(|error| panic!("{used}: {error}"));
+        let error = launched(target, shape, "", 1, &body("")).expect_err(used);
+        assert!(error.contains("there is no barrier between them"), "{used}: {error}");
+    }
+}
+
+/// What `fence.mbarrier_init` publishes is seen after a barrier of the cluster that comes after it, and not after an earlier one.
+#[test]
+fn a_barrier_before_the_fence_does_not_show_objects() {
+    let relaxed = "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned;";
+    let fence = "fence.mbarrier_init.release.cluster;";
+    let init = "@%p1 mbarrier.init.shared::cta.b64 [m], 1;";
+    let arrive = format!(
+        "mov.u32 %r10, m; {NEXT} mapa.shared::cluster.u32 %r11, %r10, %r8; @%p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11];"
+    );
+    let body = |order: &[&str]| format!("{} {arrive} {WAIT} {MEET}", order.join(" "));
+    for good in [vec![init, fence, relaxed], vec![MEET, init, fence, relaxed], vec![relaxed, init, MEET]] {
+        left((2, 2, 1), &body(&good)).unwrap_or_else(|error| panic!("{good:?}: {error}"));
+    }
+    let [arrives, waits] =
+        ["barrier.cluster.arrive.relaxed.aligned;", "barrier.cluster.wait.acquire.aligned;"];
+    for bad in [
+        vec![MEET, init, fence],
+        vec![relaxed, init, fence],
+        vec![init, relaxed, fence],
+        vec![init, arrives, fence, waits],
+        vec![MEET, init, arrives, fence, waits],
+    ] {
+        left((2, 2, 1), &body(&bad)).expect_err(&format!("{bad:?}"));
+    }
+}
+
+/// What `red.async` changes is there for those that wait for its bytes.
+#[test]
+fn what_is_reduced_is_waited_for() {
+    let body = |barrier: &str, after: &str, then: &str| {
+        format!(
+            "@%p1 st.shared.u32 [s], 0; {} @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], 128; mov.u32 %r10, m; {NEXT} {MEET}\n\
+             mapa.shared::cluster.u32 %r11, %r10, {barrier}; red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r7], %r1, [%r11];\n\
+             {after} ld.shared.u32 %r12, [s]; st.global.u32 [%d3], %r12; {then} {MEET}",
+            object(1)
+        )
+    };
+    let sum: u32 = (0..32).sum();
+    assert_eq!(left((2, 2, 32), &body("%r8", WAIT, "")).expect("runs")[..64], [sum; 64]);
+    for (barrier, after, then, expected) in [
+        ("%r8", "", WAIT, "there is no barrier between them"),
+        ("%r8", MEET, WAIT, "that was not waited for"),
+        ("%r2", WAIT, "", "they must be in one"),
+    ] {
+        let error = left((2, 2, 32), &body(barrier, after, then)).expect_err(expected);
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+/// A barrier of the cluster does not wait for what is on its way to a block.
+#[test]
+fn a_block_waits_for_what_others_send_before_it_ends() {
+    for (bytes, sends) in [
+        (
+            16,
+            "@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r7], [%d1], 16, [%r11];",
+        ),
+        (4, "@%p1 st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r7], %r6, [%r11];"),
+        (
+            4,
+            "@%p1 red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r7], %r6, [%r11];",
+        ),
+    ] {
+        let body = |wait: &str| {
+            format!(
+                "@%p1 st.shared.u32 [s], 0; fence.proxy.async; {} @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], {bytes}; mov.u32 %r10, m; {NEXT} {MEET}\n\
+                 mapa.shared::cluster.u32 %r11, %r10, %r8; {sends} {wait} {MEET}",
+                object(1)
+            )
+        };
+        left((2, 2, 32), &body(WAIT)).unwrap_or_else(|error| panic!("{sends}: {error}"));
+        let error = left((2, 2, 32), &body("")).expect_err(sends);
+        assert!(error.contains("sends to its shared memory was not waited for"), "{error}");
+    }
+}
+
 /// Sixteen bytes are compared where they are, and not with those of the own block at the same place.
 #[test]
 fn sixteen_bytes_of_another_block_are_exchanged_where_they_are_equal() {

@@ -1,24 +1,99 @@
 //! What memory a kernel can have, and where it ends.
 
-use bitmma_ptx::{Mode, Program};
+use bitmma_ptx::{Argument, Buffer, Launch, Mode, Program};
 
 use crate::block::Block;
 
 #[test]
 fn variables_that_are_too_large_are_refused_by_name() {
-    let text = |variables: &str| {
+    let text = |variables: &str, named: &[&str]| {
+        let moves: String = named.iter().map(|name| format!("mov.u64 %d1, {name};\n")).collect();
         let text = format!(
-            ".version 8.4\n.target sm_80\n.address_size 64\n{variables}\n.visible .entry one()\n{{\nret;\n}}\n"
+            ".version 8.4\n.target sm_80\n.address_size 64\n{variables}\n.visible .entry one()\n{{\n.reg .b64 %d<2>;\n{moves}ret;\n}}\n"
         );
         Program::parse(&text).and_then(|program| program.kernel(None, None, Mode::Gpu)).err()
     };
-    let error = text(".global .b8 g[4294967296];").expect_or("too large");
+    let error = text(".global .b8 g[4294967296];", &["g"]).expect_or("too large");
     assert!(error.contains("variable 'g' has 4294967296 bytes of global memory"), "{error}");
-    let error = text(".global .b64 big[18446744073709551];").expect_or("far too large");
+    let error = text(".global .b64 big[18446744073709551];", &["big"]).expect_or("far too large");
     assert!(error.contains("'big'"), "{error}");
-    let error = text(".global .b8 a[1000000000];\n.global .b8 b[1000000000];").expect_or("together");
+    let both = ".global .b8 a[1000000000];\n.global .b8 b[1000000000];";
+    let error = text(both, &["a", "b"]).expect_or("together");
     assert!(error.contains("variable 'b' has 1000000000 bytes"), "{error}");
-    assert!(text(".global .b8 a[1000000];").is_none());
+    assert!(text(".global .b8 a[1000000];", &["a"]).is_none());
+    // of those that the entry does not name there are thousands in libraries
+    assert!(text(both, &["b"]).is_none());
+    assert!(text(".global .u64 t[2] = {one, one};\n.global .b8 a[4];", &["a"]).is_none());
+    let error = text(".global .u64 t[2] = {one, one};", &["t"]).expect_or("its values are not understood");
+    assert!(
+        error.starts_with("line 4: ") && error.contains("as an initial value is not supported"),
+        "{error}"
+    );
+}
+
+/// An entry that is not understood is refused if it is asked for, and no other.
+#[test]
+fn entries_are_refused_alone() {
+    let entry = |name: &str, body: &str| format!(".visible .entry {name}()\n{{\n{body}\nret;\n}}\n");
+    let head = ".version 8.4\n.target sm_80\n.address_size 64\n";
+    let text = [head, &entry("good", ""), &entry("bad", "mov.u32 %r1 %r2 {"), &entry("last", "")].concat();
+    // the brace never ends
+    Program::parse(&text).expect_err("no end");
+    let text = [head, &entry("good", ""), &entry("bad", "mov.u32 %r1 {} %r2;"), &entry("last", "")].concat();
+    let program = Program::parse(&text).expect("reads");
+    assert_eq!(program.entries().collect::<Vec<_>>(), ["good", "last", "bad"]);
+    for name in ["good", "last"] {
+        program.kernel(Some(name), None, Mode::Gpu).expect(name);
+    }
+    let error = program.kernel(Some("bad"), None, Mode::Gpu).expect_err("bad").to_string();
+    assert!(error.starts_with("line 11: "), "{error}");
+    let error = program.kernel(None, None, Mode::Gpu).expect_err("three").to_string();
+    assert!(error.contains("the file has 3 entries"), "{error}");
+    // the only one
+    let error =
+        Program::parse(&[head, &entry("bad", "mov.u32 %r1 {} %r2;")].concat()).expect_err("bad").to_string();
+    assert!(error.starts_with("line 6: "), "{error}");
+}
+
+/// Structures are given as their bytes; variables are set before a launch, and read after it.
+#[test]
+fn structures_and_variables() {
+    let text = ".version 8.4\n.target sm_80\n.address_size 64\n.const .align 4 .b8 factors[8];\n.global .align 4 .u32 total = 5;\n\
+        .visible .entry one(.param .align 8 .b8 pair[16], .param .u64 y)\n{\n.reg .b32 %r<9>; .reg .b64 %d<9>;\n\
+        ld.param.u64 %d1, [y]; ld.param.u32 %r1, [pair]; ld.param.u64 %d2, [pair+8]; cvt.u32.u64 %r2, %d2; ld.const.u32 %r3, [factors+4];\n\
+        ld.global.u32 %r4, [total]; mad.lo.u32 %r5, %r2, %r3, %r1; st.global.u32 [%d1], %r5; add.u32 %r4, %r4, %r5; st.global.u32 [total], %r4;\nret;\n}\n";
+    let program = Program::parse(text).expect("reads");
+    let kernel = program.kernel(None, None, Mode::Text).expect("decodes");
+    let variables: Vec<_> =
+        kernel.variables().map(|one| (one.name, one.bytes, one.is_constant, one.initial.len())).collect();
+    assert_eq!(variables, [("factors", 8, true, 0), ("total", 4, false, 4)]);
+    assert_eq!(kernel.parameters().map(|one| one.bytes).collect::<Vec<_>>(), [16, 8]);
+    let run = |pair: Vec<u8>, variables: &[(&str, Vec<u8>)]| {
+        let mut buffers = [Buffer { bytes: vec![0; 4], name: "y".to_owned(), ..Buffer::default() }];
+        let variables = variables.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.clone())).collect();
+        let launch = Launch { variables, block: Some([1; 3]), ..Launch::new(&kernel, [1; 3]) };
+        let arguments = [Argument::Bytes(pair), Argument::Pointer { buffer: 0, offset: 0 }];
+        let report =
+            launch.run(&arguments, &mut buffers, &mut || false).map_err(|error| error.to_string())?;
+        Ok::<_, String>((buffers[0].bytes.clone(), report.variables))
+    };
+    let pair = [3u32.to_le_bytes().to_vec(), vec![0; 4], 7u64.to_le_bytes().to_vec()].concat();
+    let factors = [1u32.to_le_bytes(), 10u32.to_le_bytes()].concat();
+    let (y, left) = run(pair.clone(), &[("factors", factors)]).expect("runs");
+    assert_eq!(y, 73u32.to_le_bytes());
+    assert_eq!(left.into_iter().collect::<Vec<_>>(), [("total".to_owned(), 78u32.to_le_bytes().to_vec())]);
+    for (pair, variables, wanted) in [
+        (vec![0; 12], vec![], "argument 0 is a structure of 12 bytes, but parameter 'pair' has 16"),
+        (
+            pair.clone(),
+            vec![("factors", vec![0; 4])],
+            "4 bytes are given for variable 'factors', which has 8",
+        ),
+        (pair, vec![("factor", vec![0; 4])], "names no variable 'factor'"),
+    ] {
+        let error = run(pair, &variables).expect_err(wanted);
+        assert!(error.contains(wanted), "{error}");
+    }
 }
 
 trait Refused {

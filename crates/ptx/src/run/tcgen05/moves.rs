@@ -8,7 +8,7 @@ use crate::run::address::in_shared;
 use crate::run::block::Block;
 use crate::run::clocks::Kind;
 use crate::run::fault::{Fault, Race};
-use crate::run::reach::Reached;
+use crate::run::object::Uses;
 use crate::run::shared::Shared;
 use crate::run::warp::Warp;
 
@@ -105,11 +105,12 @@ impl Warp {
                     let blocks = blocks.map(|blocks| self.registers.word(blocks)[lane]);
                     let over = block.tensor.last(block.clocks.by(self.number).warp);
                     for at in block.targets(at, blocks).map_err(fault)? {
-                        let Reached { shared, objects, clocks, at, .. } =
-                            block.reach(self.number, at).map_err(fault)?;
-                        let left = clocks.leave(self.number).with_products(over);
-                        let at = shared.checked(at, 8, "finds an mbarrier object of").map_err(fault)?;
-                        objects.get(at).map_err(fault)?.arrive_late(&left).map_err(fault)?;
+                        let mut reached = block.reach(self.number, at).map_err(fault)?;
+                        let at = reached
+                            .object(Uses::Changes, self.number)
+                            .map_err(|race| Fault::new(lane, race))?;
+                        let left = reached.clocks.leave(self.number).with_products(over);
+                        reached.objects.get(at).map_err(fault)?.arrive_late(&left).map_err(fault)?;
                     }
                     self.spin.changes = true;
                 }
