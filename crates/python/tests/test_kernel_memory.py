@@ -87,6 +87,18 @@ def test_what_a_read_only_view_shares_with_another_argument_is_written():
     assert not whole.any()
 
 
+def test_read_only_columns_beside_others():
+    """Which bytes are elements counts, and not from where to where they are."""
+    text = TEXT.replace(".param .u64 y)", ".param .u64 y, .param .u64 z)") % (4, "ld.global.b32 %r2, [%d4]; st.global.b32 [%d5], %r2;")
+    x, y = np.arange(32, dtype=np.float32), np.zeros((32, 2), np.float32)
+    left, right = y[:, 0], y[:, 1]
+    right.flags.writeable = False
+    for arguments in ([x, left, right], [x, right, left]):
+        with pytest.raises(bitmma.errors.PtxError, match="is read-only, and the kernel writes to it"):
+            launch_ptx(text, 1, arguments)
+    assert not y.any()
+
+
 def test_a_writeable_view_of_memory_that_was_made_read_only_later_is_written():
     x, owner = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
     view = owner[:]

@@ -330,7 +330,7 @@ FORWARD = {
     "convolution": lambda x: F.conv1d(x[None], x[:, :, None]),
     "attention": lambda x: attention(x[None], x[None], x[None]),
     "module": nn.Linear(16, 16, bias=False).half(),
-    "a function of autograd": Squares.apply,
+    "a function of autograd": lambda x: Squares.apply(x),
     "checkpoint": lambda x: checkpoint(torch.mm, x, x, use_reentrant=True),
     "addbmm": lambda x: torch.addbmm(x, x[None], x[None]),
     "bilinear": lambda x: F.bilinear(x, x, x[None].expand(2, -1, -1)),
@@ -396,8 +396,8 @@ WITH_PRODUCTS_IN_BACKWARD = {
     "addmm_ on a view": in_place("addmm_", slice(4), slice(None)),
     "addmv_ on a view": lambda x: (x * 1).T.contiguous()[0].addmv_(x, x[0]),
     "baddbmm_ on a view": lambda x: in_place("baddbmm_", slice(4), slice(4))(x[None].expand(8, -1, -1)),
-    "a node after the product": NodeAfterProduct.apply,
-    "products in the backward pass only": Late.apply,
+    "a node after the product": lambda x: NodeAfterProduct.apply(x),
+    "products in the backward pass only": lambda x: Late.apply(x),
     "affine_grid": lambda x: F.affine_grid(x[None, :2, :3], (1, 1, 4, 4)),
     "addr": lambda x: torch.addr(x, x[0], x[1]),
     "inverse": torch.linalg.inv,
@@ -430,23 +430,79 @@ def test_products_that_only_the_backward_pass_shows_are_an_error_after_it(name, 
     assert torch.equal(x.grad, again)
 
 
-@pytest.mark.parametrize("function", [torch.mm, lambda x, y: (x @ y).sin() @ y, lambda x, y: (x * 1)[:2].addmm_(x[:2], y), lambda x, y: [x @ y, y @ y][0]])
+THREADED = {
+    "mm": torch.mm,
+    "products": lambda x, y: (x @ y).sin() @ y,
+    "addmm_ on a view": lambda x, y: (x * 1)[:2].addmm_(x[:2], y),
+    "another product last": lambda x, y: [x @ y, y @ y][0],
+    "a function of autograd": lambda x, y: Squares.apply(x),
+    "products in the backward pass only": lambda x, y: Late.apply(x),
+    "inverse": lambda x, y: torch.linalg.inv(x),
+    "checkpoint": lambda x, y: checkpoint(torch.mm, x, y, use_reentrant=True),
+    "vmap": lambda x, y: torch.vmap(torch.mm)(x[None], y[None]),
+}
+
+
+@pytest.mark.parametrize("name", THREADED)
 @pytest.mark.parametrize("tells", [True, False])
-def test_products_of_another_thread_are_an_error_after_it(function, tells, monkeypatch):
+def test_products_of_another_thread_are_an_error_after_it(name, tells, monkeypatch):
     """Of a thread that has entered no emulation, whose nodes autograd makes before the emulation sees the product."""
     from bitmma.torch import graph
 
     monkeypatch.setattr(graph, "TELLS", tells and graph.TELLS)
     x, y, found = torch.randn(16, 16, requires_grad=True), torch.randn(16, 16), []
-    before = x @ x
-    with emulate("h100", fp32="tf32") as emulation:
-        other = threading.Thread(target=lambda: found.append(function(x, y)))
+    before = x @ y
+    with emulate("h100", fp32="tf32"):
+        other = threading.Thread(target=lambda: found.extend([THREADED[name](x, y), before @ y]))
         other.start()
         other.join()
-    with pytest.raises(bitmma.Error, match="the backward pass of what the emulation of h100 computed runs after it has ended"):
-        found[0].sum().backward()
-    assert emulation.products
+    for one in found:
+        with pytest.raises(bitmma.Error, match="the backward pass of what the emulation of h100 computed runs after it has ended"):
+            one.sum().backward(retain_graph=True)
     before.sum().backward()
+
+
+@pytest.mark.parametrize("tells", [True, False])
+def test_the_emulation_that_computed_it_must_act_where_the_backward_pass_runs(tells, monkeypatch):
+    from bitmma.torch import graph
+
+    monkeypatch.setattr(graph, "TELLS", tells and graph.TELLS)
+    x, error = torch.randn(16, 16, requires_grad=True), "of what the emulation of h100 computed runs after it has ended"
+    outer, inner = emulate("mi300x"), emulate("h100", fp32="tf32", other_threads="plain")
+    with outer, inner:
+        loss = (x @ x).sum()
+    with inner:
+        loss.backward(retain_graph=True)
+    with outer, pytest.raises(bitmma.Error, match=error):
+        loss.backward(retain_graph=True)
+    entered, ends = threading.Event(), threading.Event()
+
+    def enters():
+        with inner:
+            entered.set()
+            ends.wait()
+
+    other = threading.Thread(target=enters)
+    other.start()
+    entered.wait()
+    for context in (nullcontext(), emulate("mi250x")):  # another thread is inside, this one takes no part
+        with context, pytest.raises(bitmma.Error, match=error):
+            loss.backward(retain_graph=True)
+    ends.set()
+    other.join()
+
+
+def test_a_leaf_goes_on_to_other_graphs():
+    x = torch.randn(16, 16, requires_grad=True)
+
+    def multiplies(leaf):
+        leaf.grad = leaf.grad @ torch.ones(16, 16)
+
+    x.register_post_accumulate_grad_hook(multiplies)
+    with emulate("h100", fp32="tf32"):
+        kept = x.sin()
+    (x * 1).sum().backward()
+    assert torch.equal(x.grad, torch.full((16, 16), 16.0)) and kept.requires_grad
 
 
 def test_only_products_that_it_would_have_computed_are_an_error_after_it():

@@ -21,6 +21,13 @@ class Span(NamedTuple):
     first: int  # the first element, from the start of the span
     argument: int
     own: slice  # from the first element to the last
+    layout: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())  # sizes and steps of what these are, in bytes
+
+    def elements(self) -> Any:
+        """Which of its own bytes are elements."""
+        found = np.zeros(self.own.stop - self.own.start, bool)
+        np.lib.stride_tricks.as_strided(found, *self.layout)[...] = True
+        return found
 
 
 class Mapped(NamedTuple):
@@ -48,7 +55,7 @@ def _of_numpy(array: Any, argument: int, called: str) -> Span:
     bounds = np.lib.array_utils.byte_bounds if hasattr(np.lib, "array_utils") else np.byte_bounds
     address = array.__array_interface__["data"][0]
     if not array.size:
-        return Span(np.empty(0, np.uint8), address, True, 0, argument, slice(0, 0))
+        return Span(np.empty(0, np.uint8), address, True, 0, argument, slice(0, 0), ((0,), (1,)))
     if array.ndim and min(array.strides) < 0:
         raise PtxError(f"{called} runs backward in memory: pass a copy")
     owner = array
@@ -66,7 +73,8 @@ def _of_numpy(array: Any, argument: int, called: str) -> Span:
         view = np.lib.stride_tricks.as_strided(view, (high - low,), (1,))
     start, end = _around(first - low, last - low, high - low, max(array.strides, default=0))
     own = slice(first - low - start, last - low - start)
-    return Span(view[start:end], low + start, array.flags.writeable, address - low - start, argument, own)
+    layout = (*array.shape, array.itemsize), (*array.strides, 1)
+    return Span(view[start:end], low + start, array.flags.writeable, address - low - start, argument, own, layout)
 
 
 def _of_torch(tensor: Any, argument: int, called: str) -> Span:
@@ -80,13 +88,14 @@ def _of_torch(tensor: Any, argument: int, called: str) -> Span:
     tensor = tensor.detach()
     size = tensor.element_size()
     if not tensor.numel():
-        return Span(np.empty(0, np.uint8), tensor.data_ptr(), True, 0, argument, slice(0, 0))
+        return Span(np.empty(0, np.uint8), tensor.data_ptr(), True, 0, argument, slice(0, 0), ((0,), (1,)))
     last = sum((length - 1) * stride for length, stride in zip(tensor.shape, tensor.stride(), strict=True))
     whole = torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())
     first = tensor.storage_offset() * size
     start, end = _around(first, first + (last + 1) * size, len(whole), max(tensor.stride(), default=0) * size)
     own = slice(first - start, first - start + (last + 1) * size)
-    return Span(whole[start:end].numpy(), tensor.data_ptr() - first + start, True, first - start, argument, own)
+    layout = (*tensor.shape, size), (*(stride * size for stride in tensor.stride()), 1)
+    return Span(whole[start:end].numpy(), tensor.data_ptr() - first + start, True, first - start, argument, own, layout)
 
 
 class Memory:
@@ -167,15 +176,22 @@ class Memory:
             if new is None:
                 continue
             changed, start = old != new, group[0].address
-            lost = changed.copy()  # what no writeable argument takes: first of what is around arrays, then of the arrays themselves
-            around = [(span, slice(span.address - start, span.address - start + len(span.bytes))) for span in group]
-            own = [(span, slice(place.start + span.own.start, place.start + span.own.stop)) for span, place in around]
-            for places in (around, own):
-                for span, place in sorted(places, key=lambda one: one[0].writeable):
-                    lost[place] = changed[place] & (not span.writeable)
-            for span, place in own + around:
-                if lost[place].any() and not span.writeable:
-                    raise PtxError(f"{self._called(span.argument)} is read-only, and the kernel writes to it")
-            changes += [(span, new[place], changed[place]) for span, place in around if span.writeable]
+            places = [(span, slice(span.address - start, span.address - start + len(span.bytes))) for span in group]
+            if not all(span.writeable for span in group):
+                self._check(changed, sorted(places, key=lambda one: one[0].writeable))
+            changes += [(span, new[place], changed[place]) for span, place in places if span.writeable]
         for span, new, changed in changes:
             span.bytes[changed] = new[changed]
+
+    def _check(self, changed: Any, places: list[tuple[Span, slice]]) -> None:
+        """An error if something changed that no writeable argument takes: first of what is around arrays, then of their elements. Read-only
+        ones come first."""
+        lost = changed.copy()
+        for span, place in places:
+            lost[place] = changed[place] & (not span.writeable)
+        for span, place in places:
+            own, elements = slice(place.start + span.own.start, place.start + span.own.stop), span.elements()
+            lost[own][elements] = changed[own][elements] & (not span.writeable)
+        for span, place in places:
+            if lost[place].any() and not span.writeable:
+                raise PtxError(f"{self._called(span.argument)} is read-only, and the kernel writes to it")

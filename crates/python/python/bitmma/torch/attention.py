@@ -345,7 +345,7 @@ class _Call:
         return out, lse
 
     def backward(self, gradient: torch.Tensor, q: Any, k: Any, v: Any, out: Any, lse: Any, mask: Any) -> tuple[torch.Tensor, ...]:
-        if not self.emulation.is_on_somewhere:
+        if not self.emulation.acts_here:
             raise graph.ended(self.emulation)
         with torch.no_grad(), plain():
             found = self.kernel.backward(gradient, q, k, v, out, lse, mask)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from copy import copy
 from dataclasses import replace
+from itertools import count
 from typing import Any, Callable
 
 import torch
@@ -40,6 +41,8 @@ Listener = Callable[[Product, "Way | None", "Operands | None", "torch.Tensor | N
 
 #: Computes an operation of the host, or says that it does not.
 HostOperation = Callable[[Any, "tuple[Any, ...]", "dict[str, Any]"], Any]
+
+_ENTERED = count(1)
 
 #: What becomes of operations in threads that have entered no emulation; the first is the default.
 OTHER_THREADS = ("emulate", "plain")
@@ -76,8 +79,6 @@ class _Here(threading.local):
         """Products that were emulated, or counted as left."""
         self.records = False
         """Whether an operation that was recorded is about to run."""
-        self.first_node = float("inf")
-        """The number of autograd's first node in the emulation, where autograd does not tell of it."""
 
     @contextmanager
     def attends(self) -> Iterator[None]:
@@ -245,8 +246,10 @@ class emulate(TorchDispatchMode):
         self._everywhere = settings.Shared(self._changed)
         self._chips: list[tuple[threading.Thread, AbstractContextManager[None]]] = []
         self._here = _Here()
-        self._last: dict[int, tuple[_Here, torch.Tensor]] = {}
-        """The last result of each thread that takes part."""
+        self.entered = 0
+        """A number that grows with each entering of some emulation: of two that are on in a thread the inner one has the larger."""
+        self._last: dict[int, Any] = {}
+        """The last result of each thread whose nodes are found by that."""
 
     # -- copies ---------------------------------------------------------------------------------------------
 
@@ -268,6 +271,7 @@ class emulate(TorchDispatchMode):
 
     def __enter__(self) -> "emulate":
         with ExitStack() as stack:
+            self.entered = next(_ENTERED)
             stack.enter_context(threads.owned(self))
             stack.enter_context(self.here())
             launches.look()
@@ -313,13 +317,13 @@ class emulate(TorchDispatchMode):
         return bool(self._here.entered)
 
     @property
-    def is_on_somewhere(self) -> bool:
-        """Whether some thread is inside of it."""
-        return self._everywhere.is_needed
+    def acts_here(self) -> bool:
+        """Whether it computes the products of this thread, or another emulation inside of it does."""
+        return threads.takes_part(self)
 
     def backward(self) -> None:
         """A part of a backward pass runs whose forward pass was inside of it."""
-        if not self.is_on_somewhere:
+        if not self.acts_here:
             threads.look_at_operations()
 
     @contextmanager
@@ -349,7 +353,10 @@ class emulate(TorchDispatchMode):
             with self._here.recording():  # the mode that records it comes next, and runs it
                 return func(*args, **kwargs or {})
         with apart():
-            return self._dispatch(func, args, kwargs or {})
+            result = self._dispatch(func, args, kwargs or {})
+        if not graph.TELLS:
+            graph.computed((self,), result)
+        return result
 
     def _dispatch(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         settings.look()

@@ -17,24 +17,19 @@ from ..errors import Error
 if TYPE_CHECKING:
     from .emulation import emulate
 
-#: Whether autograd tells of each node that it makes, as newer versions of PyTorch do. In others the graphs of what functions of PyTorch
-#: return are walked.
+#: Whether autograd tells of each node that it makes, as newer versions of PyTorch do. In others those of operations and functions are found
+#: by their results.
 TELLS = hasattr(torch._C._autograd, "_push_node_creation_hook")
 
-#: Where a node's metadata has the emulations in which it was made.
+#: Where a node's metadata has the emulations in which it was made, the innermost last.
 _MADE_IN = "bitmma.emulations"
 
 
 @contextmanager
 def watched(emulation: emulate) -> Iterator[None]:
     """Nodes that autograd makes in this thread are marked."""
-    here, before = emulation._here, emulation._here.first_node
     if not TELLS:
-        here.first_node = min(before, _next_node())
-        try:
-            yield
-        finally:
-            here.first_node = before
+        yield
         return
     thread = threading.get_ident()
     torch._C._autograd._push_node_creation_hook(lambda node: _mark(emulation, node))
@@ -46,52 +41,40 @@ def watched(emulation: emulate) -> Iterator[None]:
             torch._C._autograd._pop_node_creation_hook()
 
 
-def returned(emulation: emulate, value: Any) -> None:
-    """Marks the nodes of what a function of PyTorch returns, where autograd does not tell of them."""
-    if not TELLS:
-        _walk(emulation, value, emulation._here.first_node)
+def computed(emulations: tuple[emulate, ...], result: Any) -> None:
+    """An operation was computed below autograd, which knows its result after this: its node is marked with the next operation of the thread, or
+    as the emulation ends."""
+    if torch.is_grad_enabled():
+        thread = threading.get_ident()
+        for one in emulations:
+            returned((one,), one._last.pop(thread, None))
+            one._last[thread] = result
 
 
-def in_thread(emulation: emulate, result: torch.Tensor) -> None:
-    """An operation was computed in a thread that has not entered the emulation. Autograd knows its result after this: its node is marked with
-    the next operation of the thread, or as the emulation ends."""
-    thread = threading.get_ident()
-    _last_of(emulation, thread)
-    emulation._last[thread] = emulation._here, result
+def returned(emulations: tuple[emulate, ...], value: Any) -> None:
+    """Marks the nodes of what an operation or a function has returned, and of what that is a view of, which is changed in place."""
+    for one in value if isinstance(value, (tuple, list)) else (value,):
+        for tensor in (one, getattr(one, "_base", None)):
+            node: Any = getattr(tensor, "grad_fn", None)
+            for emulation in () if node is None else emulations:
+                if emulation not in node.metadata.get(_MADE_IN, ()):
+                    _mark(emulation, node)
 
 
 def ends(emulation: emulate) -> None:
-    """Marks the nodes of the last operations of other threads."""
+    """Marks the nodes of the last operations of threads."""
     for thread in list(emulation._last):
-        _last_of(emulation, thread)
-
-
-def _last_of(emulation: emulate, thread: int) -> None:
-    last = emulation._last.pop(thread, None)
-    if last is not None:
-        here, result = last
-        numbers = [one.grad_fn._sequence_nr() for one in (result, result._base) if one is not None and one.grad_fn is not None]
-        here.first_node = min([here.first_node, *numbers])
-        _walk(emulation, result, here.first_node)
-
-
-def _walk(emulation: emulate, value: Any, first: float) -> None:
-    """Marks the nodes of a graph from that with a number on."""
-    nodes = [getattr(one, "grad_fn", None) for one in (value if isinstance(value, (tuple, list)) else (value,))]
-    while nodes:
-        node = nodes.pop()
-        # numbers of nodes grow in each thread; those of leaves are the largest there is
-        if node is not None and node._sequence_nr() >= first and emulation not in node.metadata.get(_MADE_IN, ()):
-            _mark(emulation, node)
-            nodes += [one for one, _ in node.next_functions]
+        returned((emulation,), emulation._last.pop(thread, None))
 
 
 def check(func: Any, args: tuple[Any, ...]) -> None:
     """Refuses a product of a node that was made in an emulation that has ended and would have computed it."""
     node: Any = torch._C._current_autograd_node()
-    for emulation in () if node is None else node.metadata.get(_MADE_IN, ()):
-        if not emulation.is_on_somewhere and emulation.computes(func, args):
-            raise ended(emulation)
+    for emulation in () if node is None else reversed(node.metadata.get(_MADE_IN, ())):
+        if emulation.computes(func, args):  # the innermost that does
+            if not emulation.acts_here:
+                raise ended(emulation)
+            return
 
 
 def ended(emulation: emulate) -> Error:
@@ -103,12 +86,9 @@ def ended(emulation: emulate) -> Error:
 
 
 def _mark(emulation: emulate, node: Any) -> None:
-    node.metadata.setdefault(_MADE_IN, []).append(emulation)
-    node.register_prehook(lambda gradients: emulation.backward())
-
-
-def _next_node() -> float:
-    """The number of the next node of this thread; the largest, where autograd makes none."""
-    with torch.enable_grad():
-        node = torch.zeros(0, requires_grad=True).view(0).grad_fn
-    return float("inf") if node is None else node._sequence_nr() + 1
+    # that of a leaf has no products of its own, and goes on to other graphs
+    if node.name() != "torch::autograd::AccumulateGrad":
+        made_in = node.metadata.setdefault(_MADE_IN, [])
+        made_in.append(emulation)
+        made_in.sort(key=lambda one: one.entered)
+        node.register_prehook(lambda gradients: emulation.backward())

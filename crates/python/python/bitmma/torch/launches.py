@@ -14,6 +14,7 @@ from ..errors import Error, OptionError
 from ..kernels import _device
 from ..kernels._triton import LISTENERS, Launcher
 from . import tasks, threads
+from .apart import is_apart
 from .._lock import LOCK
 from .settings import Shared
 
@@ -30,7 +31,7 @@ def on_chip(chip: str, emulation: emulate) -> AbstractContextManager[None]:
         import triton.runtime.jit  # noqa: F401
     except ImportError as error:
         raise OptionError(f"kernels is {chip!r}: {error}; install Triton, or leave kernels out") from None
-    return Launcher(chip).active(shared=lambda: threads.takes_part(emulation))
+    return Launcher(chip).active(shared=lambda: threads.takes_part(emulation) and not is_apart())
 
 
 def _ran_on_chip(kernel: Any, chip: str) -> None:

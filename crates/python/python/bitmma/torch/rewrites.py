@@ -11,7 +11,7 @@ from torch._ops import HigherOrderOperator
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
-from . import attention, graph, settings
+from . import attention, settings
 from .._lock import LOCK
 from .operations import OF_NESTED, OPENED, OWN, composite, is_traced, name, why_left
 from .whole import WHOLE
@@ -139,8 +139,5 @@ class Calls(TorchFunctionMode):
         settings.look()
         if func is _SDPA:  # here and not only where it is dispatched, as torch.func.vmap decomposes it before
             with self._emulation._here.attends():
-                result = attention.call(self._emulation, func, args, kwargs)
-        else:
-            result = func(*args, **kwargs)
-        graph.returned(self._emulation, result)
-        return result
+                return attention.call(self._emulation, func, args, kwargs)
+        return func(*args, **kwargs)

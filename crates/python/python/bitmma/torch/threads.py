@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import wraps
+from inspect import isfunction
 from typing import TYPE_CHECKING, Any, Callable
 
 import torch
@@ -106,7 +107,9 @@ def _others() -> tuple[emulate, ...]:
 def takes_part(emulation: emulate) -> bool:
     """Whether this thread has entered the emulation, or takes part in it as one that has entered none."""
     entered = _owners.get(threading.current_thread())
-    return emulation in entered if entered else emulation.other_threads == "emulate" and not is_apart()
+    if entered:
+        return emulation in entered
+    return emulation.other_threads == "emulate" and any(emulation in others for others in list(_owners.values()))
 
 
 def _inside() -> emulate | None:
@@ -137,28 +140,39 @@ class _Calls:
 
     def __init__(self, owner: Any, name: str) -> None:
         self._owner, self._name = owner, name
-        plain = self._plain = getattr(owner, name)
+        plain: Any = vars(owner)[name]
+        self._plain, of_class = plain, not isfunction(plain)
 
-        @wraps(plain)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            # a method of a class is given that first
+            return plain.__get__(None, args[0])(*args[1:], **kwargs) if of_class else plain(*args, **kwargs)
+
+        @wraps(getattr(owner, name))
         def call(*args: Any, **kwargs: Any) -> Any:
             emulations = _others() if _inside() is None else ()
-            if not emulations:
-                return plain(*args, **kwargs)
             with _taking_part(emulations):
-                return plain(*args, **kwargs)
+                result = run(*args, **kwargs)
+            if not graph.TELLS:
+                graph.returned(emulations or _owners.get(threading.current_thread(), ()), result)
+            return result
 
-        self._call = call
+        self._call = classmethod(call) if of_class else call
 
     def on(self) -> None:
         setattr(self._owner, self._name, self._call)
 
     def off(self) -> None:
-        if getattr(self._owner, self._name) is self._call:
+        if vars(self._owner)[self._name] is self._call:
             setattr(self._owner, self._name, self._plain)
 
 
 #: PyTorch's code of a backward pass takes other operations where a mode is on, so that its operations must not enter it one by one.
-_CALLS = (_Calls(torch.nn.Module, "__call__"), _Calls(torch.autograd, "_engine_run_backward"), _Calls(torch.autograd.graph, "_engine_run_backward"))
+_CALLS = (
+    _Calls(torch.nn.Module, "__call__"),
+    _Calls(torch.autograd.Function, "apply"),
+    _Calls(torch.autograd, "_engine_run_backward"),
+    _Calls(torch.autograd.graph, "_engine_run_backward"),
+)
 
 
 # -- operations -------------------------------------------------------------------------------------------------
@@ -210,9 +224,7 @@ def _kernel(operator: Any) -> Callable[..., Any]:
             if emulations:
                 with _taking_part(emulations):
                     result = operator(*args, **kwargs)
-                if is_emulated and torch.is_grad_enabled() and isinstance(result, torch.Tensor):
-                    for one in emulations:
-                        graph.in_thread(one, result)
+                graph.computed(emulations, result)
                 return result
             passed = inside or _own()
             if passed is not None and passed._here.records:
