@@ -48,6 +48,11 @@ impl Subject {
     }
 }
 
+/// The instructions that are analyzed: those on floating point, for sums of integers are exact.
+pub fn rows() -> impl Iterator<Item = &'static Instruction> {
+    catalogue().iter().filter(|row| !row.d.is_integer())
+}
+
 /// The model without what has no influence on a number at this K: L_max beyond K, the code of NaN, a
 /// fused sum of one.
 pub fn essence(model: &Model, k: usize) -> Model {
@@ -67,10 +72,10 @@ pub fn essence(model: &Model, k: usize) -> Model {
     model
 }
 
-/// Every different model of these instructions, each with all the instructions that have it, in the
+/// Every different model of these instructions on floating point, each with all the instructions that have it, in the
 /// catalogue's order.
 pub fn subjects(revision: Revision, wanted: impl Fn(&Instruction) -> bool) -> Vec<Subject> {
-    let rows = catalogue().iter().filter(|row| wanted(row));
+    let rows = rows().filter(|row| wanted(row));
     different(rows.filter_map(|row| Subject::of_row(row, revision)))
 }
 
@@ -86,7 +91,7 @@ pub fn alike(model: &Model, k: usize, revision: Revision) -> Vec<Architecture> {
 
 /// Every different elementary operation of the catalogue's native instructions: K brought down to L.
 pub fn elementary(revision: Revision) -> Vec<Subject> {
-    let rows = catalogue().iter().filter(|row| row.is_native());
+    let rows = rows().filter(|row| row.is_native());
     different(rows.filter_map(|row| {
         let subject = Subject::of_row(row, revision)?;
         let block = subject.model.scale.map_or(1, |scale| scale.size);

@@ -2,7 +2,7 @@
 
 use bitmma_engine::arithmetic::family;
 use bitmma_engine::catalogue::{Evidence, Filter, processors, words};
-use bitmma_engine::formats::{Format, table::FORMATS};
+use bitmma_engine::formats::{Format, table};
 use bitmma_engine::{Architecture, Instruction, Revision};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
 fn format() -> impl TypedValueParser<Value = Format> {
     let used =
         |format: &Format| Filter { format: Some(*format), ..Filter::default() }.rows().next().is_some();
-    target::format(FORMATS.into_iter().filter(used).collect())
+    target::format(table::all().filter(used).collect())
 }
 
 fn family() -> impl TypedValueParser<Value = &'static str> {
@@ -151,10 +151,11 @@ fn counts(rows: &[&Instruction]) -> String {
     let known = |row: &Instruction| row.unknown.is_none();
     let recorded = count(&|row| known(row) && matches!(row.evidence, Evidence::Recorded { .. }));
     let printed = count(&|row| known(row) && matches!(row.evidence, Evidence::Printed { .. }));
+    let defined = count(&|row| known(row) && matches!(row.evidence, Evidence::Defined { .. }));
     let inferred = count(&|row| known(row) && matches!(row.evidence, Evidence::Inferred { .. }));
     format!(
         "{}: {} native, {} composed, {} unknown; models: {recorded} recorded, {printed} printed, \
-         {inferred} inferred",
+         {defined} defined, {inferred} inferred",
         output::counted(rows.len(), "instruction"),
         kind("native"),
         kind("composed"),

@@ -3,7 +3,7 @@
 use bitmma_engine::Codes;
 use bitmma_engine::formats::encode as encode_exact;
 use bitmma_engine::formats::{
-    F32, F64, FORMATS, Format as Row, Overflow, Real, Rounding, alias, packing, text,
+    F32, F64, Format as Row, Overflow, Real, Rounding, alias, packing, table, text,
 };
 use bitmma_engine::gemm::OutputConversion;
 use pyo3::prelude::*;
@@ -94,10 +94,10 @@ impl Format {
     }
 }
 
-/// Every format, widest first.
+/// Every format: those of floating point widest first, then integers.
 #[pyfunction]
 pub(crate) fn formats() -> Vec<Format> {
-    FORMATS.into_iter().map(Format::from).collect()
+    table::all().map(Format::from).collect()
 }
 
 /// The row of that name, or of what another project calls it (`float8_e4m3fn`).

@@ -90,6 +90,7 @@ impl From<Found> for Instruction {
             evidence: match row.evidence {
                 Evidence::Recorded { .. } => "recorded",
                 Evidence::Printed { .. } => "printed",
+                Evidence::Defined { .. } => "defined",
                 Evidence::Inferred { .. } => "inferred",
             },
             evidence_text: row.evidence.to_string(),
