@@ -54,10 +54,12 @@ pub fn rows() -> impl Iterator<Item = &'static Instruction> {
 }
 
 /// The model without what has no influence on a number at this K: L_max beyond K, the code of NaN, a
-/// fused sum of one.
+/// fused sum of one, L_max where integers wrap.
 pub fn essence(model: &Model, k: usize) -> Model {
     let mut model = model.clone();
-    let length = Value::Number(model.length(k).max(1) as i128);
+    // sums of integers that wrap are the same however many products are in one
+    let is_any = model.is_integer() && !model.conversion.saturate;
+    let length = Value::Number(if is_any { 1 } else { model.length(k).max(1) as i128 });
     let mut operation = model.operation.with(Parameter::MaxLength, length);
     for (parameter, value) in model.operation.parameters() {
         // what has the value that it would have if it were left out

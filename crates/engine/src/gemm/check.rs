@@ -1,5 +1,6 @@
 //! Whether operands and options fit a target.
 
+use bitmma_formats::text::display;
 use bitmma_formats::{F32, FORMATS};
 
 use super::options::{GemmOptions, option};
@@ -45,8 +46,10 @@ pub(super) fn check_integers(target: &Target, options: &GemmOptions<'_>) -> Resu
     if !target.model.is_integer() {
         return Ok(());
     }
-    let one = target.working_format().one_code();
-    let other = |factor: Option<u64>| factor.filter(|factor| *factor != one).map(|code| format!("{code:#x}"));
+    let working = target.working_format();
+    let other = |factor: Option<u64>| {
+        factor.filter(|factor| *factor != working.one_code()).map(|code| display(&working, code))
+    };
     let number = |count: Option<usize>| count.map(|count| count.to_string());
     let given = [
         ("split_k", number(options.split_k.filter(|parts| *parts != 1))),

@@ -224,9 +224,10 @@ def _unpacked(words: Codes, along: int) -> Codes:
 
 def result(words: Codes, format: str, like: Like) -> Array:
     """Codes of ``format`` as an array like the operands; a view."""
+    codes = like.codes and format != "s32"  # arrays of u8 are codes and numbers at once: their product is int32
     if like.torch:
-        return _torch_result(words, format, like.codes)
-    return words if like.codes else numpy_view(words, format)
+        return _torch_result(words, format, codes)
+    return words if codes else numpy_view(words, format)
 
 
 def numpy_view(words: Codes, format: str) -> Codes:
