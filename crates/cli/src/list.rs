@@ -22,7 +22,7 @@ Examples:
 
 Columns: parameters are the paper's (L for the instruction's K, F, F2, G, P, rho); made is native (one \
 instruction of the hardware), composed (of several) or unknown (exists, model not known); evidence is \
-recorded (on real GPUs), printed (in the paper) or inferred; shape is M×N×K and the blocks.
+recorded (on real GPUs), printed (in the paper), defined (by a manual) or inferred; shape is M×N×K and the blocks.
 
 JSON: schema, instructions [{target, architecture, instruction, aliases, family, m and n (numbers, or) {first, last, \
 step}, k, blocks, a, b, c, d, scale {format, block}, kind, composed_of {count, part, around}, dense (of a sparse one: the instruction that sums as it does), unknown, \
@@ -152,10 +152,11 @@ fn counts(rows: &[&Instruction]) -> String {
     let recorded = count(&|row| known(row) && matches!(row.evidence, Evidence::Recorded { .. }));
     let printed = count(&|row| known(row) && matches!(row.evidence, Evidence::Printed { .. }));
     let defined = count(&|row| known(row) && matches!(row.evidence, Evidence::Defined { .. }));
+    let defined = if defined == 0 { String::new() } else { format!(", {defined} defined") };
     let inferred = count(&|row| known(row) && matches!(row.evidence, Evidence::Inferred { .. }));
     format!(
         "{}: {} native, {} composed, {} unknown; models: {recorded} recorded, {printed} printed, \
-         {defined} defined, {inferred} inferred",
+         {inferred} inferred{defined}",
         output::counted(rows.len(), "instruction"),
         kind("native"),
         kind("composed"),

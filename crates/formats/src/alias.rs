@@ -42,7 +42,7 @@ const ALIASES: &[(Format, &[&str])] = &[
     (U8, &["uint8", "uint8_t", "r_8u", "quint8"]),
     (S4, &["int4", "int4b_t", "i4", "r_4i"]),
     (U4, &["uint4", "uint4b_t", "r_4u"]),
-    (B1, &["uint1b_t", "uint1", "u1", "bool"]),
+    (B1, &["bool", "uint1b_t", "uint1", "u1"]),
 ];
 
 /// Formats without a dtype, and the format whose dtype holds them: the narrower ones ignore bits of its codes.

@@ -40,10 +40,10 @@ struct Threads {
 }
 
 impl Problem<'_> {
-    /// Whether several products are computed at the same time, and whether one thread computes all of a product.
-    pub(crate) fn shared(&self) -> (bool, bool) {
+    /// Whether one thread computes all products.
+    pub(crate) fn is_small(&self) -> bool {
         let Threads { apart, alone } = self.threads();
-        (apart, alone)
+        alone && !apart
     }
 
     fn threads(&self) -> Threads {

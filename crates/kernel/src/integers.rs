@@ -3,26 +3,28 @@
 //! Sums that wrap are those of the host's integers, in any order. Where the result of each operation saturates, the products of
 //! one operation are summed first, in 32 bits, which [`MOST`] of them fit, and then added to the accumulator.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use bitmma_arithmetic::run::Side;
 use bitmma_arithmetic::{Operation, Prepared};
 use bitmma_formats::{Format, S32};
 use bytemuck::allocation::try_zeroed_vec;
 
-use crate::codes::{Chunk, Code, Codes, View};
+use crate::codes::{Chunk, Codes, Slice, View};
 use crate::drive::Multiply;
 use crate::family::Problem;
-use crate::on_codes;
 use crate::panels::Panels;
 use crate::routes::{Route, count};
 use crate::simd::Level;
-use crate::spread::{each_chunk, mapped};
+use crate::spread::each_chunk;
 
 /// Columns of a panel.
-const WIDTH: usize = 16;
-/// Rows that are computed together.
-const ROWS: usize = 4;
+const WIDTH: usize = 32;
 /// Products of an operation, at most: 255 times 255 each, they stay below 2^31.
 const MOST: usize = 1 << 15;
+
+/// A panel of B: element by element along K a number of each column, 0 where there is none.
+type Panel = Vec<[i16; WIDTH]>;
 
 /// The kernel, planned for a model.
 pub(crate) struct Integers {
@@ -48,117 +50,88 @@ impl Integers {
         })
     }
 
-    /// A panel of B: element by element along K a number of each column, 0 where there is none.
-    fn panel(&self, b: &View<'_>, block: usize, panel: usize) -> Option<Vec<[i16; WIDTH]>> {
-        let first = panel * WIDTH;
-        let columns = WIDTH.min(b.columns - first);
-        let mut packed: Vec<[i16; WIDTH]> = try_zeroed_vec(b.rows).ok()?;
-        let start = b.index(block, 0, first);
-        let along = b.index(block, 1, first) - start;
-        let across = b.index(block, 0, first + 1) - start;
-        on_codes!(b.codes, codes => {
-            for (k, line) in packed.iter_mut().enumerate() {
-                for (column, number) in line[..columns].iter_mut().enumerate() {
-                    let code = codes[start + k * along + column * across].code();
-                    *number = self.numbers[1][code as usize & 255];
-                }
+    /// The numbers of codes that lie so far apart, of A (0) or B (1), each passed to a function with its index.
+    fn read(
+        &self,
+        side: usize,
+        codes: Slice<'_>,
+        (first, stride): (usize, usize),
+        mut to: impl FnMut(usize, i16),
+        count: usize,
+    ) {
+        let numbers = &self.numbers[side];
+        match codes {
+            Slice::U8(codes) => {
+                (0..count).for_each(|at| to(at, numbers[codes[first + at * stride] as usize]));
             }
-        });
-        Some(packed)
-    }
-
-    /// Some rows of A: element by element along K a number of each, 0 where there is none.
-    fn rows(&self, a: &View<'_>, block: usize, first: usize) -> Option<Vec<[i16; ROWS]>> {
-        let mut packed: Vec<[i16; ROWS]> = try_zeroed_vec(a.columns).ok()?;
-        for row in first..a.rows.min(first + ROWS) {
-            let start = a.index(block, row, 0);
-            let along = a.index(block, row, 1) - start;
-            on_codes!(a.codes, codes => {
-                for (k, line) in packed.iter_mut().enumerate() {
-                    line[row - first] = self.numbers[0][codes[start + k * along].code() as usize & 255];
-                }
-            });
-        }
-        Some(packed)
-    }
-
-    /// D of one of the products; `None` where there is no room.
-    fn one(&self, problem: &Problem<'_>, (block, alone): (usize, bool), d: &mut [u32]) -> Option<()> {
-        let (operands, n) = (problem.operands, problem.operands.b.columns);
-        let panels = mapped(alone, n.div_ceil(WIDTH), |panel| self.panel(&operands.b, block, panel));
-        let panels = panels.into_iter().collect::<Option<Vec<_>>>()?;
-        let room = std::sync::atomic::AtomicBool::new(true);
-        each_chunk(alone, d, ROWS * n, |group, d| {
-            let first = group * ROWS;
-            let Some(a) = self.rows(&operands.a, block, first) else {
-                room.store(false, std::sync::atomic::Ordering::Relaxed);
-                return;
-            };
-            count(Route::Integers);
-            for (panel, b) in panels.iter().enumerate() {
-                let columns = panel * WIDTH..n.min((panel + 1) * WIDTH);
-                let mut state = [[0; WIDTH]; ROWS];
-                for (row, state) in state.iter_mut().enumerate().take(d.len() / n) {
-                    for (column, state) in columns.clone().zip(state) {
-                        *state = operands.c_code(block, first + row, column) as u32 as i32;
-                    }
-                }
-                match self.saturates {
-                    None => wrapping(problem.level, &a, b, &mut state),
-                    Some(length) => saturating(problem.level, length, &a, b, &mut state),
-                }
-                for (line, state) in d.chunks_exact_mut(n).zip(&state) {
-                    for (d, state) in line[columns.clone()].iter_mut().zip(state) {
-                        *d = *state as u32;
-                    }
-                }
-            }
-        });
-        room.into_inner().then_some(())
-    }
-}
-
-/// The products of some elements along K added to sums, modulo 2^32.
-#[inline(always)]
-fn add(a: &[[i16; ROWS]], b: &[[i16; WIDTH]], sums: &mut [[i32; WIDTH]; ROWS]) {
-    for (a, b) in a.iter().zip(b) {
-        for row in 0..ROWS {
-            for column in 0..WIDTH {
-                let product = i32::from(a[row]) * i32::from(b[column]);
-                sums[row][column] = sums[row][column].wrapping_add(product);
-            }
+            codes => (0..count).for_each(|at| to(at, numbers[codes.get(first + at * stride) as usize & 255])),
         }
     }
+
+    /// B in panels, one block after the other; `None` where there is no room.
+    fn panels(&self, b: &View<'_>) -> Option<Vec<Panel>> {
+        let places =
+            (0..b.blocks).flat_map(|block| (0..b.columns).step_by(WIDTH).map(move |first| (block, first)));
+        let one = |(block, first): (usize, usize)| {
+            let mut panel: Panel = try_zeroed_vec(b.rows).ok()?;
+            for column in first..b.columns.min(first + WIDTH) {
+                let start = b.index(block, 0, column);
+                let along = b.index(block, 1, column) - start;
+                self.read(1, b.codes, (start, along), |k, number| panel[k][column - first] = number, b.rows);
+            }
+            Some(panel)
+        };
+        places.map(one).collect()
+    }
+
+    /// A row of D; `None` where there is no room.
+    fn row(
+        &self,
+        problem: &Problem<'_>,
+        panels: &[Panel],
+        (block, row): (usize, usize),
+        d: &mut [u32],
+    ) -> Option<()> {
+        let operands = problem.operands;
+        let mut numbers: Vec<i16> = try_zeroed_vec(operands.a.columns).ok()?;
+        let start = operands.a.index(block, row, 0);
+        let along = operands.a.index(block, row, 1) - start;
+        self.read(0, operands.a.codes, (start, along), |k, number| numbers[k] = number, operands.a.columns);
+        count(Route::Integers);
+        let each = d.len().div_ceil(WIDTH);
+        for (index, (d, panel)) in d.chunks_mut(WIDTH).zip(&panels[block * each..]).enumerate() {
+            let mut state = [0; WIDTH];
+            for (column, state) in state[..d.len()].iter_mut().enumerate() {
+                *state = operands.c_code(block, row, index * WIDTH + column) as u32 as i32;
+            }
+            sums(problem.level, self.saturates, &numbers, panel, &mut state);
+            for (d, state) in d.iter_mut().zip(state) {
+                *d = state as u32;
+            }
+        }
+        Some(())
+    }
 }
 
-fn wrapping(level: Level, a: &[[i16; ROWS]], b: &[[i16; WIDTH]], state: &mut [[i32; WIDTH]; ROWS]) {
-    level.compiled(
-        #[inline(always)]
-        || {
-            let mut sums = *state;
-            add(a, b, &mut sums);
-            *state = sums;
-        },
-    );
-}
-
-fn saturating(
-    level: Level,
-    length: usize,
-    a: &[[i16; ROWS]],
-    b: &[[i16; WIDTH]],
-    state: &mut [[i32; WIDTH]; ROWS],
-) {
+/// The accumulators of a row and a panel, after all operations along K.
+fn sums(level: Level, saturates: Option<usize>, a: &[i16], b: &[[i16; WIDTH]], state: &mut [i32; WIDTH]) {
+    // sums that wrap are one sum
+    let length = saturates.unwrap_or(a.len());
     level.compiled(
         #[inline(always)]
         || {
             for (a, b) in a.chunks(length).zip(b.chunks(length)) {
-                let mut sums = [[0; WIDTH]; ROWS];
-                add(a, b, &mut sums);
-                for row in 0..ROWS {
+                let mut sums = [0_i32; WIDTH];
+                for (&a, b) in a.iter().zip(b) {
                     for column in 0..WIDTH {
-                        state[row][column] = state[row][column].saturating_add(sums[row][column]);
+                        sums[column] = sums[column].wrapping_add(i32::from(a) * i32::from(b[column]));
                     }
+                }
+                for column in 0..WIDTH {
+                    state[column] = match saturates {
+                        None => state[column].wrapping_add(sums[column]),
+                        Some(_) => state[column].saturating_add(sums[column]),
+                    };
                 }
             }
         },
@@ -170,11 +143,11 @@ impl Multiply for Integers {
         debug_assert!(problem.runs.is_none() && problem.orders.is_none(), "sums of integers have no runs");
         let (blocks, m, n) = problem.operands.shape();
         let mut d: Vec<u32> = try_zeroed_vec(blocks.checked_mul(m)?.checked_mul(n)?).ok()?;
-        let (apart, alone) = problem.shared();
-        let room = std::sync::atomic::AtomicBool::new(true);
-        each_chunk(!apart, &mut d, (m * n).max(1), |block, d| {
-            if self.one(problem, (block, alone), d).is_none() {
-                room.store(false, std::sync::atomic::Ordering::Relaxed);
+        let panels = self.panels(&problem.operands.b)?;
+        let room = AtomicBool::new(true);
+        each_chunk(problem.is_small(), &mut d, n.max(1), |index, d| {
+            if self.row(problem, &panels, (index / m, index % m), d).is_none() {
+                room.store(false, Ordering::Relaxed);
             }
         });
         room.into_inner().then_some(Codes::U32(d))

@@ -55,7 +55,7 @@ pub(crate) struct Instruction {
     /// Whether the hardware has it as one instruction.
     #[pyo3(get)]
     native: bool,
-    /// `recorded`, `printed` or `inferred`.
+    /// `recorded`, `printed`, `defined` (by the vendor's manual) or `inferred`.
     #[pyo3(get)]
     evidence: &'static str,
     /// The evidence for the model in words.

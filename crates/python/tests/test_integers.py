@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import bitmma
-from bitmma import analysis, formats, probe
+from bitmma import analysis, formats
 
 LEAST, LARGEST = -(2**31), 2**31 - 1
 
@@ -107,20 +107,22 @@ def test_what_is_not_of_integers_is_refused():
             bitmma.gemm(unit, a, b, **option)
     with pytest.raises(bitmma.OptionError, match="D is converted to a floating-point format"):
         bitmma.gemm(unit, a, b, output="s8")
-    for wrong, message in [(a.astype(np.float32), "A is float32"), (a.astype(np.int16), "A is int16"), (a.astype(np.int32), "A is int32, which holds s32")]:
+    for wrong, message in [(a.astype(np.float32), "A is float32"), (a.astype(np.int16), "A is int16"), (a.astype(np.int32), "A is int32")]:
         with pytest.raises(bitmma.DtypeError, match=f"{message}.*; s8 comes as int8, or as uint8 codes"):
             bitmma.gemm(unit, wrong, b)
-    with pytest.raises(bitmma.BitmmaError, match="sums of integers are exact"):
+    with pytest.raises(bitmma.Error, match="sums of integers are exact"):
         analysis.assess(unit)
-    with pytest.raises(bitmma.BitmmaError, match="sums integers, which is exact"):
-        probe.probe("sim:ampere/mma.m16n8k32.s32.s8.s8.s32")
-    with pytest.raises(bitmma.BitmmaError, match="counts the bits of A and B that differ"):
+    with pytest.raises(bitmma.Error, match="sums integers, which is exact"):
+        bitmma.probe("sim:ampere/mma.m16n8k32.s32.s8.s8.s32")
+    with pytest.raises(bitmma.Error, match="counts the bits of A and B that differ"):
         bitmma.mma("turing", "mma.m8n8k128.s32.b1.b1.s32.xor.popc")
 
 
 def test_explain_and_diff():
-    steps = bitmma.explain(bitmma.mma("ampere", "mma.m16n8k32.satfinite.s32.s8.u8.s32"), [127, 127], [255, 255], LARGEST)
-    assert steps.d == LARGEST
+    a, b = np.zeros(32, np.int8), np.zeros(32, np.uint8)
+    a[:2], b[:2] = 127, 255
+    steps = bitmma.explain(bitmma.mma("ampere", "mma.m16n8k32.satfinite.s32.s8.u8.s32"), a, b, np.int32(LARGEST))
+    assert steps.code == LARGEST and steps.value == LARGEST
     found = bitmma.diff(("ampere", "mma.m16n8k32.s32.s8.s8.s32"), ("ampere", "mma.m16n8k16.s32.s8.s8.s32"))
     assert found.verdict == "same"
     found = bitmma.diff(("ampere", "mma.m16n8k32.s32.s8.s8.s32"), ("ampere", "mma.m16n8k32.satfinite.s32.s8.s8.s32"))

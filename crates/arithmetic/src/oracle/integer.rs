@@ -11,9 +11,9 @@ fn read(format: &Format, code: u64) -> i128 {
         "s8" => (code as u8 as i8).into(),
         "s4" => {
             if code < 8 {
-                code as i128
+                i128::from(code)
             } else {
-                code as i128 - 16
+                i128::from(code) - 16
             }
         }
         "u8" | "u4" | "b1" => code.into(),
