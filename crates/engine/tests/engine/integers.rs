@@ -22,7 +22,7 @@ fn expected(row: &Instruction, a: &[i128], b: &[i128], c: i128) -> u64 {
         let sum = sum + a.iter().zip(b).map(|(a, b)| a * b).sum::<i128>();
         match row.name().contains("satfinite") {
             true => sum.clamp(i32::MIN.into(), i32::MAX.into()),
-            false => sum as i32 as i128,
+            false => i128::from(sum as i32),
         }
     });
     u64::from(sum as i32 as u32)
@@ -95,7 +95,7 @@ fn kernel_and_reference_agree_with_wide_sums() {
                     let column: Vec<i128> = b.column(0, j).map(|code| number(row.b, code)).collect();
                     let start = number(row.c, c.get(0, i, j));
                     let exact = start + line.iter().zip(&column).map(|(a, b)| a * b).sum::<i128>();
-                    wrapped += usize::from(exact != exact as i32 as i128);
+                    wrapped += usize::from(exact != i128::from(exact as i32));
                     let context = format!("{} {row} [{i}, {j}]", row.architecture);
                     assert_eq!(d.get(0, i, j), expected(row, &line, &column, start), "{context}");
                     count += 1;
@@ -190,14 +190,14 @@ fn results_are_converted() {
         Target::instruction(Architecture::Hopper, "wgmma.m64n8k32.s32.u8.u8", Revision::Hardware).unwrap();
     let a = Matrix::from_fn(target.model().a, (1, 1, 32), |_, _, _| 255).unwrap();
     let b = Matrix::from_fn(target.model().b, (1, 32, 1), |_, _, _| 255).unwrap();
-    let c = Matrix::new(target.model().c, (1, 1, 1), [i32::MIN as u32 as u64]).unwrap();
+    let c = Matrix::new(target.model().c, (1, 1, 1), [u64::from(i32::MIN as u32)]).unwrap();
     for (rounding, host) in
         [(Rounding::NearestEven, -2145402848.0_f32), (Rounding::TowardZero, -2145402752.0)]
     {
         let output = Some(OutputConversion::new(F32, Some(rounding), Some(Overflow::Ieee)));
         let d = gemm(&target, &a, &b, Some(&c), &GemmOptions { output, ..GemmOptions::default() }).unwrap();
         // -2^31 + 32 * 65025 = -2145402848
-        assert_eq!(f32::from_bits(d.get(0, 0, 0) as u32), host, "{rounding}");
+        assert_eq!(d.get(0, 0, 0), u64::from(host.to_bits()), "{rounding}");
     }
 }
 
