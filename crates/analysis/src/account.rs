@@ -12,7 +12,7 @@ use bitmma_engine::arithmetic::{
 use bitmma_engine::formats::{Class, Format, Rounding, decode};
 
 use crate::dyadic::Dyadic;
-use crate::error::Error;
+use crate::error::{Error, check_rounds};
 use crate::error_source::Source;
 
 /// Something that was cut, rounded or flushed, and was not zero error.
@@ -92,6 +92,7 @@ impl Account {
 
 /// The account of one dot product of `model`, losses listed if `with_losses`.
 pub fn account(model: &Model, case: &Case, with_losses: bool) -> Result<Account, Error> {
+    check_rounds(model, "accounts")?;
     let prepared = Prepared::new(model, case.a.len())?;
     dot(model, case)?; // checks the codes
     Ok(account_prepared(&prepared, case, Start::C, with_losses))

@@ -153,6 +153,7 @@ pub fn model_parameters(model: &Model, k: Option<usize>) -> Vec<Parameter> {
     }
     match model.nan_code {
         Some(nan) => add("nan", json!(text::hex(&model.d, nan)), "the code of every NaN result"),
+        None if model.is_integer() => {}
         None => add("nan", json!("any"), "the vendor specifies no code for NaN results"),
     }
     all

@@ -4,6 +4,7 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use bitmma_engine::Model;
 use thiserror::Error;
 
 /// A call that cannot be answered; the message holds the numbers.
@@ -22,6 +23,20 @@ pub enum Error {
         value: String,
         /// What it may be.
         allowed: String,
+    },
+    /// An analysis of rounding errors, asked of integers.
+    #[error(
+        "{what} are of rounding errors, and sums of integers are exact: {format} {} beyond its range, which `bitmma diff` and \
+         `bitmma explain` show",
+        if *.saturates { "saturates" } else { "wraps" }
+    )]
+    Integers {
+        /// What was asked for.
+        what: &'static str,
+        /// The format of D.
+        format: &'static str,
+        /// Whether a sum beyond its range becomes the nearest number in it.
+        saturates: bool,
     },
     /// Two things cannot be compared.
     #[error("{left} and {right} cannot be compared: {why}")]
@@ -77,6 +92,17 @@ pub(crate) fn check(name: &'static str, value: u64, range: RangeInclusive<u64>) 
         (true, _) => Ok(()),
         (_, &u64::MAX) => Err(option(name, value, &format!("at least {} is needed", range.start()))),
         (_, end) => Err(option(name, value, &format!("it may be {} to {end}", range.start()))),
+    }
+}
+
+/// Refuses a model on integers: `what` is about rounding.
+pub(crate) fn check_rounds(model: &Model, what: &'static str) -> Result<(), Error> {
+    match model.is_integer() {
+        true => {
+            let (format, saturates) = (model.d.name, model.conversion.saturate);
+            Err(Error::Integers { what, format, saturates })
+        }
+        false => Ok(()),
     }
 }
 

@@ -14,7 +14,7 @@ use bitmma_engine::{Case, GemmOptions, Matrix, Operands};
 
 use crate::account::{Account, Start, account_prepared, unit};
 use crate::dyadic::Dyadic;
-use crate::error::{Error, option};
+use crate::error::{Error, check_rounds, option};
 use crate::error_source::Source;
 
 /// The largest magnitudes that go in.
@@ -87,8 +87,11 @@ fn exponent(format: &Format, magnitude: &Dyadic) -> i64 {
 }
 
 /// What A·B + C can lose at most for elements up to these magnitudes, `k` of them along K, `step` at a
-/// time; `None` where it may overflow.
+/// time; `None` where it may overflow, and of integers, whose sums are exact.
 pub fn a_priori(model: &Model, step: usize, k: usize, magnitudes: &Magnitudes) -> Option<Bound> {
+    if model.is_integer() {
+        return None;
+    }
     let mut bound = Bound { magnitude: magnitudes.c.clone(), ..Bound::default() };
     flushed(model, magnitudes, k, &mut bound);
     for _ in 0..k.div_ceil(step.max(1)) {
@@ -275,6 +278,7 @@ pub fn chain(target: &Target, case: &Case, options: &GemmOptions<'_>) -> Result<
         return Err(option("GEMM options", "split_k, alpha or beta", "a chain is bounded without them"));
     }
     let (model, step) = (target.model(), target.step());
+    check_rounds(model, "bounds")?;
     if target.working_format() != F32 && options.promote_every.is_some() {
         return Err(option("promote_every", "given", "promoted sums are bounded in FP32"));
     }

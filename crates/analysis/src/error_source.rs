@@ -5,7 +5,7 @@ use bitmma_engine::arithmetic::{Operation, Parameter, Prepared, ResultFlush};
 
 use crate::account::is_nearest;
 use crate::describe::format_name;
-use crate::error::{Error, check_k};
+use crate::error::{Error, check_k, check_rounds};
 
 /// A place where numbers are lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -61,6 +61,7 @@ pub struct SourceOf {
 /// 1 to 2^20.
 pub fn sources(model: &Model, k: usize) -> Result<Vec<SourceOf>, Error> {
     check_k(k)?;
+    check_rounds(model, "sources")?;
     Prepared::new(model, k)?;
     let mut rows = Vec::new();
     let mut row = |source, bound: String| rows.push(SourceOf { source, bound });

@@ -8,7 +8,7 @@ use bitmma_verify::inputs::{Family, case};
 
 use crate::account::{Account, Start, account_prepared, fraction_bits};
 use crate::dyadic::Dyadic;
-use crate::error::{Error, check_k};
+use crate::error::{Error, check_k, check_rounds};
 use crate::error_source::Source;
 use crate::shrink::shrink;
 use crate::subject::{Subject, subjects};
@@ -92,6 +92,7 @@ pub struct Witness {
 /// The verdicts on a model for dot products of `k` elements, 1 to 2^20, in the order of [`Risk::ALL`].
 pub fn assess(model: &Model, k: usize, seed: u64) -> Result<Vec<Verdict>, Error> {
     check_k(k)?;
+    check_rounds(model, "risks")?;
     let prepared = Prepared::new(model, k)?;
     let verdict = |risk: Risk| {
         let why = reason(model, risk);

@@ -48,11 +48,18 @@ impl Subject {
     }
 }
 
+/// The instructions that are analyzed: those on floating point, for sums of integers are exact.
+pub fn rows() -> impl Iterator<Item = &'static Instruction> {
+    catalogue().iter().filter(|row| !row.d.is_integer())
+}
+
 /// The model without what has no influence on a number at this K: L_max beyond K, the code of NaN, a
-/// fused sum of one.
+/// fused sum of one, L_max where integers wrap.
 pub fn essence(model: &Model, k: usize) -> Model {
     let mut model = model.clone();
-    let length = Value::Number(model.length(k).max(1) as i128);
+    // sums of integers that wrap are the same however many products are in one
+    let is_any = model.is_integer() && !model.conversion.saturate;
+    let length = Value::Number(if is_any { 1 } else { model.length(k).max(1) as i128 });
     let mut operation = model.operation.with(Parameter::MaxLength, length);
     for (parameter, value) in model.operation.parameters() {
         // what has the value that it would have if it were left out
@@ -67,10 +74,10 @@ pub fn essence(model: &Model, k: usize) -> Model {
     model
 }
 
-/// Every different model of these instructions, each with all the instructions that have it, in the
+/// Every different model of these instructions on floating point, each with all the instructions that have it, in the
 /// catalogue's order.
 pub fn subjects(revision: Revision, wanted: impl Fn(&Instruction) -> bool) -> Vec<Subject> {
-    let rows = catalogue().iter().filter(|row| wanted(row));
+    let rows = rows().filter(|row| wanted(row));
     different(rows.filter_map(|row| Subject::of_row(row, revision)))
 }
 
@@ -86,7 +93,7 @@ pub fn alike(model: &Model, k: usize, revision: Revision) -> Vec<Architecture> {
 
 /// Every different elementary operation of the catalogue's native instructions: K brought down to L.
 pub fn elementary(revision: Revision) -> Vec<Subject> {
-    let rows = catalogue().iter().filter(|row| row.is_native());
+    let rows = rows().filter(|row| row.is_native());
     different(rows.filter_map(|row| {
         let subject = Subject::of_row(row, revision)?;
         let block = subject.model.scale.map_or(1, |scale| scale.size);

@@ -13,7 +13,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::account::{Account, Start, account_prepared};
 use crate::dyadic::Dyadic;
-use crate::error::{Error, check, check_k, option};
+use crate::error::{Error, check, check_k, check_rounds, option};
 use crate::error_source::Source;
 
 /// Which bound an error is compared with.
@@ -99,6 +99,7 @@ pub(crate) fn search_each(
     if !(0.0..=1.0).contains(&effort.enough) {
         return Err(option("enough", effort.enough, "a ratio of error and bound is 0 to 1"));
     }
+    check_rounds(model, "bounds")?;
     let prepared = Prepared::new(model, k)?;
     let each = effort.budget / 8 / Family::ALL.len() as u64;
     let mut best = vec![None; objectives.len()];

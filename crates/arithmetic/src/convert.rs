@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use bitmma_formats::{Format, Overflow, Real, Rounding, decode, encode, table};
+use bitmma_formats::{Format, Overflow, Real, Rounding, decode, encode, encode_wrapping, table};
 
 /// Which results are flushed: become zero of their sign.
 ///
@@ -35,6 +35,9 @@ impl ResultFlush {
 
 /// rho: a rounding rule and the format it rounds into, as in `RZ-E8M13`, and what happens at the ends of the
 /// format's range, as in `RNE-FP32 saturate ftz`.
+///
+/// `S32` and `S32 saturate` have no rounding rule, for sums of integers are integers: a sum beyond the range wraps
+/// modulo 2^32, or becomes the nearest number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Conversion {
     /// How.
@@ -57,6 +60,8 @@ impl Conversion {
     pub const RNE_FP32: Conversion = Conversion::new(Rounding::NearestEven, table::F32);
     /// RNE-FP16.
     pub const RNE_FP16: Conversion = Conversion::new(Rounding::NearestEven, table::F16);
+    /// S32: modulo 2^32.
+    pub const S32: Conversion = Conversion::new(Rounding::NearestEven, table::S32);
     /// RNE-FP64.
     pub const RNE_FP64: Conversion = Conversion::new(Rounding::NearestEven, table::F64);
 
@@ -78,6 +83,9 @@ impl Conversion {
     /// The code of `value`, in [`Self::container`]; `overflow` counts where the conversion does not saturate.
     #[inline]
     pub fn apply(&self, value: Real, overflow: Overflow) -> u64 {
+        if self.format.is_integer() && !self.saturate {
+            return encode_wrapping(&self.format, value, self.rounding);
+        }
         let overflow = if self.saturate { Overflow::Saturate } else { overflow };
         let code = encode(&self.format, value, self.rounding, overflow);
         if self.flush != ResultFlush::Never && self.flushes(value, code) {
@@ -114,6 +122,7 @@ impl fmt::Display for Conversion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.format.name;
         let mut text = match name.strip_prefix('f') {
+            _ if self.format.is_integer() => name.to_ascii_uppercase(),
             Some(width) => format!("{}-FP{width}", self.rounding),
             None => format!("{}-{}", self.rounding, name.to_ascii_uppercase()),
         };
@@ -133,7 +142,7 @@ impl fmt::Display for Conversion {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "unknown conversion '{0}'; write ROUNDING-FORMAT, as in RZ-FP32, RZ-E8M13, RNE-FP16, and after it what there \
-     is of saturate and one of ftz, ftz-before, ftz-subnormal"
+     is of saturate and one of ftz, ftz-before, ftz-subnormal; of integers S32 or S32 saturate"
 )]
 pub struct UnknownConversion(pub String);
 
@@ -143,16 +152,27 @@ impl FromStr for Conversion {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let unknown = || UnknownConversion(text.to_owned());
         let mut words = text.split_whitespace();
-        let (rounding, format) = words.next().and_then(|word| word.split_once('-')).ok_or_else(unknown)?;
-        let rounding = rounding.parse().map_err(|_| unknown())?;
-        let name = format.to_ascii_lowercase();
-        let name = name.strip_prefix("fp").map(|width| format!("f{width}")).unwrap_or(name);
-        let format = table::by_name(&name).ok_or_else(unknown)?;
-        let mut conversion = Conversion::new(rounding, format);
+        let word = words.next().ok_or_else(unknown)?;
+        let mut conversion = match word.split_once('-') {
+            Some((rounding, format)) => {
+                let name = format.to_ascii_lowercase();
+                let name = name.strip_prefix("fp").map(|width| format!("f{width}")).unwrap_or(name);
+                let format = table::by_name(&name).filter(|format| !format.is_integer());
+                Conversion::new(rounding.parse().map_err(|_| unknown())?, format.ok_or_else(unknown)?)
+            }
+            None => {
+                let integer = table::by_name(word).filter(Format::is_integer);
+                Conversion { format: integer.ok_or_else(unknown)?, ..Conversion::S32 }
+            }
+        };
         for word in words.map(str::to_ascii_lowercase) {
             let flush = ResultFlush::ALL.into_iter().find(|(_, name)| *name == word);
             match flush {
-                Some((flush, _)) if conversion.flush == ResultFlush::Never => conversion.flush = flush,
+                Some((flush, _))
+                    if conversion.flush == ResultFlush::Never && !conversion.format.is_integer() =>
+                {
+                    conversion.flush = flush;
+                }
                 None if word == "saturate" && !conversion.saturate => conversion.saturate = true,
                 _ => return Err(unknown()),
             }

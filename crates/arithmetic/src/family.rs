@@ -184,9 +184,14 @@ pub static FAMILIES: [Family; 10] = [
     Family {
         name: "E-FDPA",
         source: "Paper, Algorithm 4.",
-        about: "L products and the accumulator summed exactly, then rounded once by rho.",
+        about: "L products and the accumulator summed exactly, then rounded once by rho. Integers are summed so, too: \
+                their rho wraps or saturates.",
         example: Operation::EFdpa { max_length: 1 },
-        line: |_, rho, length| format!("sums of {length} products and C exact, result {rho}"),
+        line: |_, rho, length| match (rho.format.is_integer(), rho.saturate) {
+            (false, _) => format!("sums of {length} products and C exact, result {rho}"),
+            (_, false) => format!("sums of {length} products and C exact, modulo 2^{}", rho.format.bits()),
+            (_, true) => format!("sums of {length} products and C exact, saturated to {}", rho.format),
+        },
         ..Family::PLAIN
     },
     Family {

@@ -377,8 +377,6 @@ fn named<T: FromStr<Err: fmt::Display>>(text: &str) -> Result<T, ModelError> {
 }
 
 fn format(name: &str) -> Result<Format, ModelError> {
-    table::by_name(name).ok_or_else(|| {
-        let known: Vec<&str> = table::FORMATS.iter().map(|format| format.name).collect();
-        ModelError::File(format!("unknown format '{name}'; one of {}", known.join(" ")))
-    })
+    table::by_name(name)
+        .ok_or_else(|| ModelError::File(format!("unknown format '{name}'; one of {}", table::names())))
 }

@@ -86,13 +86,14 @@ impl Model {
         }
     }
 
-    /// The code written for a NaN result.
-    ///
-    /// # Panics
-    ///
-    /// If D has no NaN, which [`Model::validate`] refuses.
-    pub fn emitted_nan(&self) -> u64 {
-        self.nan_code.unwrap_or_else(|| crate::special::nan_code(&self.d))
+    /// The code written for a NaN result; `None` where D are integers, which have no NaN.
+    pub fn emitted_nan(&self) -> Option<u64> {
+        self.nan_code.or(self.d.nan_code())
+    }
+
+    /// Whether it multiplies and sums integers. Such a model has no rounding, NaN or infinity, and no zero has a sign.
+    pub fn is_integer(&self) -> bool {
+        self.conversion.format.is_integer()
     }
 
     /// L: products in one elementary operation for this K, at most L_max.

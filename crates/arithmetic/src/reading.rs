@@ -70,7 +70,7 @@ impl Reading {
             0 => given,
             bits => given >> bits << bits,
         };
-        let read = if format.is_signed() { read } else { read & !sign_bit(&format) };
+        let read = if format.is_operand() { read } else { read & !sign_bit(&format) };
         let given_format = if read == given { format } else { whole(&format) };
         Reading { operand, given, given_format, used: flushed.unwrap_or(read), format }
     }

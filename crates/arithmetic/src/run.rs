@@ -305,7 +305,10 @@ impl<'m> Prepared<'m> {
             }
             d = narrow;
         }
-        if model.d.is_nan(d) { model.emitted_nan() } else { d }
+        match model.emitted_nan() {
+            Some(nan) if model.d.is_nan(d) => nan,
+            _ => d,
+        }
     }
 
     /// What a dot product starts from, as the operations see it.

@@ -4,7 +4,7 @@ use bitmma_formats::Format;
 
 use crate::convert::{Conversion, ResultFlush};
 use crate::error::ModelError;
-use crate::family::{self, Family, Scale};
+use crate::family::{self, Family, Operation, Scale};
 use crate::lowering::{Chains, Lowering, Order};
 use crate::model::Model;
 use crate::parameter::{MAX_LENGTH, Parameter};
@@ -25,8 +25,12 @@ fn validate(model: &Model) -> Result<(), ModelError> {
     if let Some((parameter, value, allowed)) = model.operation.out_of_range() {
         return wrong(parameter.key(), value.to_string(), &allowed);
     }
-    for (parameter, format) in [("A", &model.a), ("B", &model.b), ("C", &model.c)] {
-        if !format.is_signed() {
+    let operands = [("A", &model.a), ("B", &model.b), ("C", &model.c)];
+    if model.is_integer() || operands.iter().any(|(_, format)| format.is_integer()) {
+        validate_integers(model, operands)?;
+    }
+    for (parameter, format) in operands {
+        if !format.is_operand() {
             return wrong(
                 parameter,
                 format.to_string(),
@@ -38,7 +42,7 @@ fn validate(model: &Model) -> Result<(), ModelError> {
     validate_scale(model)?;
     validate_lowering(model)?;
 
-    if model.conversion.format.infinity_code().is_none() {
+    if model.conversion.format.infinity_code().is_none() && !model.is_integer() {
         return wrong(
             "rho",
             model.conversion.to_string(),
@@ -55,6 +59,26 @@ fn validate(model: &Model) -> Result<(), ModelError> {
         return wrong("nan", format!("{nan:#x}"), &format!("it must be a NaN of {}", model.d));
     }
     Ok(())
+}
+
+/// What integers ask: nothing but integers, an exact sum, and nothing around it.
+fn validate_integers(model: &Model, operands: [(&'static str, &Format); 3]) -> Result<(), ModelError> {
+    if let Some((parameter, format)) = operands.into_iter().find(|(_, format)| !format.is_integer()) {
+        return wrong(parameter, format.to_string(), "A, B, C and D are integers together or not at all");
+    }
+    let (rho, flushes) = (model.conversion, model.flush_operands.is_on() || model.flush_accumulator.is_on());
+    if model.c != rho.format {
+        return wrong("rho", rho.to_string(), "A, B, C and D are integers together, C and D of one format");
+    }
+    match model.operation {
+        Operation::EFdpa { .. } if model.lowering == Lowering::NONE && !flushes => Ok(()),
+        Operation::EFdpa { .. } => wrong(
+            "lowering",
+            model.operation.name().to_owned(),
+            "integers have no subnormal numbers and no lowering",
+        ),
+        _ => wrong("model", model.operation.name().to_owned(), "integers are summed by E-FDPA"),
+    }
 }
 
 /// What a family asks of the model around its operation, and of its parameters together.
@@ -112,7 +136,7 @@ fn validate_scale(model: &Model) -> Result<(), ModelError> {
         return Ok(());
     };
     let text = format!("{} in blocks of {}", scale.format, scale.size);
-    if scale.format.is_signed() {
+    if scale.format.is_operand() {
         return wrong(text, "scale factors are ue8m0 or ue4m3");
     }
     if scale.size == 0 || scale.size > MAX_LENGTH {

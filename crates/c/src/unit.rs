@@ -221,7 +221,7 @@ pub unsafe extern "C" fn bitmma_describe(
 /// The format of a name: "f64", "f32", "tf32", "bf16", "f16", "e4m3", … (docs/formats.md).
 pub(crate) fn format_of(name: &str) -> Result<Format, Failure> {
     by_name(name).ok_or_else(|| {
-        let names: Vec<&str> = bitmma_engine::formats::FORMATS.iter().map(|format| format.name).collect();
-        Failure::new(BITMMA_UNKNOWN, format!("unknown format '{name}'; there are {}", names.join(", ")))
+        let names = bitmma_engine::formats::table::names();
+        Failure::new(BITMMA_UNKNOWN, format!("unknown format '{name}'; there are {names}"))
     })
 }

@@ -22,6 +22,11 @@ pub enum Evidence {
         /// The chip.
         on: &'static str,
     },
+    /// The vendor's manual defines every bit of the result; no GPU was asked.
+    Defined {
+        /// Where.
+        by: &'static str,
+    },
     /// Nobody has shown it; it follows from something that was shown.
     Inferred {
         /// From what.
@@ -48,6 +53,7 @@ impl fmt::Display for Evidence {
         match self {
             Evidence::Recorded { on, source } => write!(f, "recorded on {} ({source})", on.join(", ")),
             Evidence::Printed { on } => write!(f, "printed in the paper, validated there on {on}"),
+            Evidence::Defined { by } => write!(f, "defined by {by}; no GPU was asked"),
             Evidence::Inferred { why } => write!(f, "inferred: {why}"),
         }
     }
@@ -112,10 +118,10 @@ pub const RECORDED: &[(Architecture, &str, &[&str], &str)] = &[
     (Cdna3, "v_mfma_f32_16x16x32_fp8_fp8", &["MI300X"], MI300X),
 ];
 
-/// Whether the project has asked an H100 SXM and an H200: every instruction of Hopper but `wmma` of other formats than FP64, which the
-/// compiler composes and for which the project has no GPU kernel.
+/// Whether the project has asked an H100 SXM and an H200: every floating-point instruction of Hopper but `wmma` of other formats
+/// than FP64, which the compiler composes and for which the project has no GPU kernel.
 fn asked(row: &Instruction) -> bool {
-    row.architecture == Hopper && (row.a == F64 || row.family != Family::Wmma)
+    row.architecture == Hopper && !row.d.is_integer() && (row.a == F64 || row.family != Family::Wmma)
 }
 
 /// The recording of a row, if there is one.

@@ -294,6 +294,11 @@ impl Instruction {
         self.composed_of.is_none() && self.unknown.is_none()
     }
 
+    /// Whether it clamps a result beyond the range of D: `.satfinite`.
+    pub fn saturates(&self) -> bool {
+        self.model_ref(Revision::Hardware).is_some_and(|model| model.conversion.saturate)
+    }
+
     /// The model; `None` only where [`Instruction::unknown`] says why.
     pub fn model(&self, revision: Revision) -> Option<Model> {
         self.model_ref(revision).cloned()

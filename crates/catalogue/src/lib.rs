@@ -5,10 +5,10 @@
 //! model and the [`Evidence`] for that model. [`find`] reads a name. Nothing is computed here, and no
 //! host floating-point arithmetic happens.
 //!
-//! In are the dense floating-point instructions `mma.sync`, `wgmma.mma_async`, `tcgen05.mma` (with
-//! `cta_group::1`), `wmma.mma` and `v_mfma_*`, and the sparse `mma.sp` and `wgmma.mma_async.sp` that the
-//! hardware has, of which only Hopper's have a model; not in are the other sparse, the integer, the `.ws` and the
-//! `cta_group::2` forms.
+//! In are the dense instructions `mma.sync`, `wgmma.mma_async`, `tcgen05.mma` (with `cta_group::1`), `wmma.mma` and
+//! `v_mfma_*`, on floating point and on integers, and the sparse `mma.sp` and `wgmma.mma_async.sp` that the
+//! hardware has, of which on floating point only Hopper's have a model; not in are the other sparse, the `.ws` and the
+//! `cta_group::2` forms, and `.xor.popc`.
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
 

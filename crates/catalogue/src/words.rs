@@ -192,8 +192,10 @@ impl Words {
         }
         let formats = self.formats();
         let roles = roles(row, &formats)?;
-        let less_likely = [Property::Unknown, Property::Sparse, Property::Composed, Property::Scaled]
-            .map(|one| one.holds(row));
+        let [unknown, sparse, composed, scaled] =
+            [Property::Unknown, Property::Sparse, Property::Composed, Property::Scaled]
+                .map(|one| one.holds(row));
+        let less_likely = [unknown, sparse, composed, scaled, row.saturates()];
         let mixed = row.c != row.d;
         Some((Fit { inner, roles, less_likely, mixed }, Key { text: String::new(), m, n }))
     }
@@ -215,8 +217,8 @@ struct Fit {
     inner: u32,
     /// How usual the roles are in which it has the formats.
     roles: u8,
-    /// Whether its model is unknown, whether it is sparse, composed, scaled: what only a word asks for.
-    less_likely: [bool; 4],
+    /// Whether its model is unknown, whether it is sparse, composed, scaled, whether it saturates: what only a word asks for.
+    less_likely: [bool; 5],
     /// Whether C and D have different formats.
     mixed: bool,
 }
@@ -289,7 +291,7 @@ fn fitting(
 ///
 /// # Errors
 ///
-/// A word that is known and is nothing of an instruction here (`int8`).
+/// A word that is known and is nothing of an instruction here (`int16`).
 pub fn matching(architecture: Architecture, text: &str) -> Result<Vec<&'static Instruction>, LookupError> {
     let found = fitting(architecture, text)?;
     let inner = found.iter().map(|(_, fit, _)| fit.inner).min();

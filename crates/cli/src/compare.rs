@@ -82,15 +82,17 @@ enum Class {
     Fp8,
     Narrow,
     Scaled,
+    Integer,
 }
 
 impl Class {
-    const ALL: [Class; 6] =
-        [Class::Wide, Class::Tf32Bf16, Class::Fp16, Class::Fp8, Class::Narrow, Class::Scaled];
+    const ALL: [Class; 7] =
+        [Class::Wide, Class::Tf32Bf16, Class::Fp16, Class::Fp8, Class::Narrow, Class::Scaled, Class::Integer];
 
     fn of(row: &Instruction) -> Class {
         let bits = |format: Format| format.bits() - format.padding_bits;
         match bits(row.a).max(bits(row.b)) {
+            _ if row.d.is_integer() => Class::Integer,
             _ if row.scale.is_some() => Class::Scaled,
             32.. => Class::Wide,
             _ if row.a == formats::F16 => Class::Fp16,
@@ -108,6 +110,7 @@ impl Class {
             Class::Fp8 => "FP8",
             Class::Narrow => "FP6/FP4",
             Class::Scaled => "MX/NV",
+            Class::Integer => "integer",
         }
     }
 }

@@ -27,6 +27,7 @@ pub(crate) fn evidence(row: &Instruction) -> &'static str {
     match row.evidence {
         Evidence::Recorded { .. } => "recorded",
         Evidence::Printed { .. } => "printed",
+        Evidence::Defined { .. } => "defined",
         Evidence::Inferred { .. } => "inferred",
     }
 }

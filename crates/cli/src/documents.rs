@@ -10,7 +10,7 @@ use bitmma_engine::arithmetic::parameter::{Missing, Value};
 use bitmma_engine::arithmetic::{Conversion, Model};
 use bitmma_engine::catalogue::processors;
 use bitmma_engine::formats::text::display;
-use bitmma_engine::formats::{BF16, F32, Format, Specials, table::FORMATS};
+use bitmma_engine::formats::{BF16, F32, Format, INTEGERS, Specials, table::FORMATS};
 use bitmma_engine::{Architecture, Instruction, Revision};
 
 use self::markdown::{Table, mono};
@@ -40,7 +40,7 @@ pub(crate) fn all(command: clap::Command, recordings: &Path) -> Result<Vec<(Stri
 
 fn instructions() -> String {
     let mut text = "# Instructions\n\n\
-        Every dense floating-point matrix instruction, by architecture. Shape: M×N×K and the number of blocks; \
+        Every dense matrix instruction, by architecture, and sparse ones; those on integers are in tables of their own. Shape: M×N×K and the number of blocks; \
         types: D, A, B, C, and the scale factors with their block. Parameters are the paper's: L for the \
         instruction's K, F, F2, G, P and rho. What is composed names the instructions it is made of; where it \
         is not known how an instruction computes, the row says so and nothing is guessed.\n"
@@ -56,12 +56,57 @@ fn instructions() -> String {
         );
         let mut table =
             Table::new(&["instruction", "shape", "types", "model", "parameters", "made", "evidence"]);
-        for row in rows {
+        let (integers, floats): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.d.is_integer());
+        for row in floats {
             table.row(&instruction_row(row));
         }
         text += &table.0;
+        text += &of_integers(&integers);
     }
     text
+}
+
+/// Instructions on integers, those of one shape and width of A and B in one row.
+fn of_integers(rows: &[&Instruction]) -> String {
+    let mut groups: Vec<Vec<&Instruction>> = vec![];
+    for &row in rows {
+        let key = |row: &Instruction| (row.family, describe::shape(row), row.a.bits());
+        match groups.iter_mut().find(|group| key(group[0]) == key(row)) {
+            Some(group) => group.push(row),
+            None => groups.push(vec![row]),
+        }
+    }
+    if groups.is_empty() {
+        return String::new();
+    }
+    let mut table =
+        Table::new(&["first", "instructions", "shape", "A and B", "beyond s32", "made", "evidence"]);
+    for group in &groups {
+        let first = group[0];
+        let mut types: Vec<String> = vec![];
+        for row in group {
+            let pair = format!("{}·{}", row.a, row.b);
+            if !types.contains(&pair) {
+                types.push(pair);
+            }
+        }
+        let has = |saturates: bool| group.iter().any(|row| row.saturates() == saturates);
+        let beyond = match (has(false), has(true)) {
+            (true, true) => "wraps, or saturates with `.satfinite`",
+            _ => "wraps",
+        };
+        let [.., made, evidence] = instruction_row(first);
+        table.row(&[
+            mono(&first.name()),
+            group.len().to_string(),
+            describe::shape(first),
+            types.join(", "),
+            beyond.to_owned(),
+            made,
+            evidence,
+        ]);
+    }
+    format!("\nOn integers, C and D s32, sums exact (E-FDPA):\n\n{}", table.0)
 }
 
 fn instruction_row(row: &Instruction) -> [String; 7] {
@@ -113,7 +158,13 @@ fn formats() -> String {
             if format.has_negative_zero() { "yes" } else { "no" }.to_owned(),
         ]);
     }
-    text += &format!("{}\n{}", fields.0, limits.0);
+    let mut integers = Table::new(&["format", "bits", "smallest", "largest", "standard"]);
+    for format in INTEGERS {
+        let [least, largest] = format.integer_range().map(|number| number.to_string());
+        let standard = format.standard.to_owned();
+        integers.row(&[mono(format.name), format.bits().to_string(), least, largest, standard]);
+    }
+    text += &format!("{}\n{}\n## Integers\n\n{}", fields.0, limits.0, integers.0);
     text
 }
 
@@ -163,7 +214,11 @@ fn models() -> String {
         ("model", "the family", "an error"),
         ("A, B, C", "formats of the operands", "an error"),
         ("D", "format of the result", "the format that the last conversion gives"),
-        ("rho", "how each sum becomes a number: a rounding and a format, as in RZ-FP32", "an error"),
+        (
+            "rho",
+            "how each sum becomes a number: a rounding and a format, as in RZ-FP32; of integers S32, which wraps, or S32 saturate",
+            "an error",
+        ),
         ("nan", "the code of every NaN result", "a quiet NaN; any NaN agrees with any other"),
         (
             "flush_operands, flush_accumulator",
@@ -228,7 +283,7 @@ fn in_file(value: Value) -> String {
 /// processor's, else made up.
 fn example(family: &Family) -> (String, usize, Model) {
     let of_instruction = bitmma_engine::catalogue::catalogue().iter().find_map(|row| {
-        let model = row.model(Revision::Hardware)?;
+        let model = row.model(Revision::Hardware).filter(|model| !model.is_integer())?;
         let name = format!("`{} {}`", row.architecture, row.name());
         (row.is_native() && model.operation.name() == family.name).then_some((name, row.products(), model))
     });

@@ -79,13 +79,23 @@ impl Formats {
 #[serde(untagged)]
 enum Size {
     One(usize),
-    Range { first: usize, last: usize, step: usize },
+    Range {
+        first: usize,
+        last: usize,
+        step: usize,
+        /// From here on the step is twice as large.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        doubled_from: Option<usize>,
+    },
 }
 
 impl From<Extent> for Size {
     fn from(extent: Extent) -> Size {
         match extent.is_range() {
-            true => Size::Range { first: extent.first, last: extent.last, step: extent.step },
+            true => {
+                let Extent { first, last, step, doubled_from } = extent;
+                Size::Range { first, last, step, doubled_from }
+            }
             false => Size::One(extent.first),
         }
     }

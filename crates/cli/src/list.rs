@@ -2,7 +2,7 @@
 
 use bitmma_engine::arithmetic::family;
 use bitmma_engine::catalogue::{Evidence, Filter, processors, words};
-use bitmma_engine::formats::{Format, table::FORMATS};
+use bitmma_engine::formats::{Format, table};
 use bitmma_engine::{Architecture, Instruction, Revision};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
@@ -22,7 +22,7 @@ Examples:
 
 Columns: parameters are the paper's (L for the instruction's K, F, F2, G, P, rho); made is native (one \
 instruction of the hardware), composed (of several) or unknown (exists, model not known); evidence is \
-recorded (on real GPUs), printed (in the paper) or inferred; shape is M×N×K and the blocks.
+recorded (on real GPUs), printed (in the paper), defined (by a manual) or inferred; shape is M×N×K and the blocks.
 
 JSON: schema, instructions [{target, architecture, instruction, aliases, family, m and n (numbers, or) {first, last, \
 step}, k, blocks, a, b, c, d, scale {format, block}, kind, composed_of {count, part, around}, dense (of a sparse one: the instruction that sums as it does), unknown, \
@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
 fn format() -> impl TypedValueParser<Value = Format> {
     let used =
         |format: &Format| Filter { format: Some(*format), ..Filter::default() }.rows().next().is_some();
-    target::format(FORMATS.into_iter().filter(used).collect())
+    target::format(table::all().filter(used).collect())
 }
 
 fn family() -> impl TypedValueParser<Value = &'static str> {
@@ -151,10 +151,12 @@ fn counts(rows: &[&Instruction]) -> String {
     let known = |row: &Instruction| row.unknown.is_none();
     let recorded = count(&|row| known(row) && matches!(row.evidence, Evidence::Recorded { .. }));
     let printed = count(&|row| known(row) && matches!(row.evidence, Evidence::Printed { .. }));
+    let defined = count(&|row| known(row) && matches!(row.evidence, Evidence::Defined { .. }));
+    let defined = if defined == 0 { String::new() } else { format!(", {defined} defined") };
     let inferred = count(&|row| known(row) && matches!(row.evidence, Evidence::Inferred { .. }));
     format!(
         "{}: {} native, {} composed, {} unknown; models: {recorded} recorded, {printed} printed, \
-         {inferred} inferred",
+         {inferred} inferred{defined}",
         output::counted(rows.len(), "instruction"),
         kind("native"),
         kind("composed"),

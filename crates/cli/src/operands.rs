@@ -15,10 +15,10 @@ use crate::target::{self, Target};
 macro_rules! files_help {
     () => {
         "\
-Files: .npy (float16, float32, float64, or unsigned integers holding codes) or .safetensors (F64, F32, F16, \
-BF16, F8_*, F6_*, F4, or U8 to U64 holding codes); FILE.safetensors:NAME selects one of several tensors. The \
+Files: .npy (float16, float32, float64, int8, int32, or unsigned integers holding codes) or .safetensors (F64, F32, F16, \
+BF16, F8_*, F6_*, F4, I8, I32, or U8 to U64 holding codes); FILE.safetensors:NAME selects one of several tensors. The \
 file must have the operand's type: nothing is converted. TF32 and XF32 are read from FP32 words, UE4M3 from \
-F8_E4M3. Codes of 4 and 6 bits take a byte each in .npy and U8; in F4 and F6_* they are packed without \
+F8_E4M3, numbers of u8 from uint8. Codes of 1, 4 and 6 bits take a byte each in .npy and U8; in F4 and F6_* they are packed without \
 gaps, first element in the lowest bits, and the shape counts elements. FILE.csv:a (:b, :c, :scale_a, :scale_b, :d) is \
 a column of a recording, whose lines are products of 1×K by K×1, of any K.
 

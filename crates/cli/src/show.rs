@@ -98,6 +98,15 @@ fn formats(formats: [Format; 4]) -> Vec<(&'static str, String)> {
             0 => String::new(),
             bits => format!(", the low {bits} bits ignored"),
         };
+        if format.is_integer() {
+            let [least, largest] = format.integer_range();
+            let bits =
+                if format.bits() == 1 { "1 bit".to_owned() } else { format!("{} bits", format.bits()) };
+            return format!(
+                "{:<9} {bits}: an integer, {least} to {largest} ({})",
+                format.name, format.standard
+            );
+        }
         format!(
             "{:<9} {} bits: sign {}, exponent {}, fraction {}{padding} ({})",
             format.name,

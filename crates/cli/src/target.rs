@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use bitmma_engine::arithmetic::Conversion;
 use bitmma_engine::catalogue::{Found, Options};
 use bitmma_engine::formats::alias::{UnknownFormat, find as find_format};
-use bitmma_engine::formats::{E2M1, FORMATS, Format, UE4M3, UE8M0};
+use bitmma_engine::formats::{E2M1, Format, UE4M3, UE8M0, table};
 use bitmma_engine::{Architecture, Model, Revision, model_of};
 pub(crate) use bitmma_verify::open::read_model;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
@@ -78,7 +78,7 @@ pub(crate) fn scaled_format() -> impl TypedValueParser<Value = (Format, Option<F
         )),
         _ => find_format(text).map(|format| (format, None)).map_err(|error| error.to_string()),
     };
-    Spelled { names: FORMATS.iter().map(|format| format.name).chain(["nvfp4", "mxfp4"]).collect(), read }
+    Spelled { names: table::all().map(|format| format.name).chain(["nvfp4", "mxfp4"]).collect(), read }
 }
 
 /// Reads more spellings than the names that shells complete.

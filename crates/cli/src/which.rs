@@ -9,7 +9,7 @@ use bitmma_analysis::which::{Call, Observed, Place, Row, Together, Which, which}
 use bitmma_calls::proposals::proposals;
 use bitmma_engine::catalogue::library::block_scale;
 use bitmma_engine::formats::text::display;
-use bitmma_engine::formats::{FORMATS, Format, UE4M3, UE8M0};
+use bitmma_engine::formats::{Format, UE4M3, UE8M0, table};
 use bitmma_engine::{Matrix, shape_text};
 use bitmma_probe::differ;
 use clap::builder::TypedValueParser;
@@ -85,7 +85,7 @@ pub(crate) struct Arguments {
 }
 
 fn format() -> impl TypedValueParser<Value = Format> {
-    target::format(FORMATS.to_vec())
+    target::format(table::all().collect())
 }
 
 /// How the probe tells models apart.

@@ -36,6 +36,13 @@ const ALIASES: &[(Format, &[&str])] = &[
     // PyTorch, ml_dtypes; CUTLASS; CUDA (__nv_fp8_e8m0)
     (UE8M0, &["float8_e8m0fnu", "e8m0", "e8m0fnu", "f8e8m0fnu", "f8_e8m0", "float_ue8m0_t", "nv_fp8_e8m0", "r_8f_ue8m0"]),
     (UE4M3, &["float_ue4m3_t", "r_8f_ue4m3"]),
+    // NumPy, ml_dtypes, PyTorch; C++; CUTLASS; cuBLAS; quantized dtypes of PyTorch; LLVM
+    (S32, &["int32", "int32_t", "int", "i32", "r_32i", "qint32"]),
+    (S8, &["int8", "int8_t", "i8", "r_8i", "qint8"]),
+    (U8, &["uint8", "uint8_t", "r_8u", "quint8"]),
+    (S4, &["int4", "int4b_t", "i4", "r_4i"]),
+    (U4, &["uint4", "uint4b_t", "r_4u"]),
+    (B1, &["bool", "uint1b_t", "uint1", "u1"]),
 ];
 
 /// Formats without a dtype, and the format whose dtype holds them: the narrower ones ignore bits of its codes.
@@ -43,7 +50,7 @@ const HELD_AS: &[(Format, Format)] = &[(TF32, F32), (XF32, F32), (E8M13, F32), (
 
 const FP8: &str = "is the name of several formats: e4m3 or e5m2, on CDNA3 e4m3fnuz or e5m2fnuz";
 const FP6: &str = "is the name of two formats: e3m2 or e2m3";
-const INTEGER: &str = "is an integer; bitmma models floating-point formats";
+const INTEGER: &str = "is an integer that no matrix unit multiplies; these are s32, s8, u8, s4, u4 and b1";
 const COMPLEX: &str =
     "is a complex number, whose products are made of real ones; bitmma models the real ones";
 
@@ -56,7 +63,7 @@ const OTHERS: &[(&[&str], &str)] = &[
     (&["mxfp6", "mx6"], "is e3m2 or e2m3 in blocks of 32 with scale factors in ue8m0"),
     (&["mxfp4", "mx4"], "is e2m1 in blocks of 32 with scale factors in ue8m0"),
     (&["nvfp4"], "is e2m1 in blocks of 16 with scale factors in ue4m3"),
-    (&["int8", "uint8", "int4", "uint4", "int1", "uint1", "int16", "uint16", "int32", "uint32", "int64", "uint64", "int8_t", "uint8_t", "int32_t", "int", "i8", "i32", "s8", "u8", "s4", "u4", "s32", "i4", "u1", "b1", "bool", "int4b_t", "uint4b_t", "uint1b_t", "r_8i", "r_32i", "r_8u", "qint8", "quint8", "qint32"], INTEGER),
+    (&["int1", "int16", "uint16", "uint32", "int64", "uint64", "int16_t", "uint16_t", "uint32_t", "int64_t", "uint64_t", "i16", "i64"], INTEGER),
     (&["complex64", "complex128", "complex32", "cfloat", "cdouble", "chalf", "c_32f", "c_64f", "c64", "gc64"], COMPLEX),
     (&["float8_e4m3", "float8e4m3"], "is the format of IEEE 754's kind, with infinities; the matrix units have e4m3 (float8_e4m3fn), without them"),
     (&["fp8e4b15", "float8e4b15", "float8_e4m3b11fnuz", "f8e4m3b11fnuz", "fp8e4b15x4"], "is a format that no matrix unit multiplies"),
@@ -75,7 +82,7 @@ pub enum UnknownFormat {
         about: &'static str,
     },
     /// Nobody calls a format that.
-    #[error("unknown format '{given}'; one of {}", table::FORMATS.map(|format| format.name).join(", "))]
+    #[error("unknown format '{given}'; one of {}", table::names())]
     Unknown {
         /// What was asked for.
         given: String,

@@ -67,9 +67,21 @@ impl Format {
     }
 }
 
+/// As [`decode`], of an integer.
+#[inline(never)] // what decodes floating-point numbers would not have it beside every code
+fn decode_integer(format: &Format, code: u64) -> Unpacked {
+    let value = format.integer(code);
+    let class = if value == 0 { Class::Zero } else { Class::Finite };
+    let (negative, significand) = (value < 0, value.unsigned_abs());
+    Unpacked { class, negative, exponent: format.min_exponent(), significand }
+}
+
 /// Takes a code apart. Bits above the format's width and padding bits are ignored.
 #[inline]
 pub fn decode(format: &Format, code: u64) -> Unpacked {
+    if format.is_integer() {
+        return decode_integer(format, code);
+    }
     let negative = matches!(format.sign, Sign::Signed) && (code >> (format.bits() - 1)) & 1 == 1;
     let bits = code >> format.padding_bits;
     let fraction = bits & ((1 << format.fraction_bits) - 1);

@@ -44,13 +44,23 @@ impl Real {
 /// The code of `value` in `format`. A result of zero keeps the value's sign where the format has a
 /// negative zero.
 ///
+/// Of an integer what is beyond its range becomes its largest or smallest number, whatever `overflow` says:
+/// [`encode_wrapping`] is the other rule.
+///
 /// UE8M0 has no zero: what would become zero becomes its smallest number. A value below zero becomes
 /// NaN in a format without a sign.
 ///
 /// # Panics
 ///
-/// If the value is below zero and the format has neither a sign nor a NaN; no format of the table is like that.
+/// If the value is below zero and the floating-point format has neither a sign nor a NaN; none of the table is like that.
 pub fn encode(format: &Format, value: Real, rounding: Rounding, overflow: Overflow) -> u64 {
+    if format.is_integer() {
+        let [least, largest] = format.integer_range();
+        let (magnitude, is_whole) = rounded_magnitude(value, rounding);
+        let limit = if value.negative { least } else { largest }.unsigned_abs();
+        let magnitude = if is_whole { magnitude.min(limit) } else { limit } as u64;
+        return if value.negative { magnitude.wrapping_neg() } else { magnitude } & format.max_code();
+    }
     if value.negative && !format.is_signed() && !value.is_zero() {
         return format.nan_code().expect("a format without a sign has a NaN");
     }
@@ -62,6 +72,42 @@ pub fn encode(format: &Format, value: Real, rounding: Rounding, overflow: Overfl
     let is_nan = format.specials_nan(magnitude);
     let signed = value.negative && !is_nan && (magnitude != 0 || format.has_negative_zero());
     if signed { magnitude | format.sign_bit() } else { magnitude }
+}
+
+/// The code of `value` in an integer format, modulo 2 to the power of its bits.
+pub fn encode_wrapping(format: &Format, value: Real, rounding: Rounding) -> u64 {
+    let magnitude = rounded_magnitude(value, rounding).0 as u64;
+    let code = if value.negative { magnitude.wrapping_neg() } else { magnitude };
+    code & format.max_code()
+}
+
+/// The magnitude of the integer that a value is rounded to, modulo 2^128, and whether that is all of it.
+fn rounded_magnitude(value: Real, rounding: Rounding) -> (u128, bool) {
+    if value.exponent > 0 {
+        let places = value.exponent as u32;
+        let is_whole = value.significand == 0 || value.significand.leading_zeros() >= places;
+        return (value.significand.checked_shl(places).unwrap_or(0), is_whole);
+    }
+    let (kept, half, rest) = cut(value, -i64::from(value.exponent));
+    (kept + u128::from(rounding.rounds_up(value.negative, kept & 1 == 1, half, rest)), true)
+}
+
+/// What is left of the significand without its last bits, the first bit that falls off, and whether more falls off. A
+/// negative number of bits appends zeros.
+#[inline]
+fn cut(value: Real, bits: i64) -> (u128, bool, bool) {
+    if value.significand == 0 {
+        (0, false, value.inexact)
+    } else if bits <= 0 {
+        (value.significand << -bits, false, value.inexact)
+    } else if bits <= 128 {
+        let below_half = value.significand & ((1 << (bits - 1)) - 1);
+        let half = (value.significand >> (bits - 1)) & 1 == 1;
+        let kept = if bits == 128 { 0 } else { value.significand >> bits };
+        (kept, half, below_half != 0 || value.inexact)
+    } else {
+        (0, false, true)
+    }
 }
 
 /// The code of the magnitude, sign bit clear; `None` if it rounds beyond the largest finite number.
@@ -83,18 +129,8 @@ fn encode_magnitude(format: &Format, value: Real, rounding: Rounding) -> Option<
     let last_bit = exponent - format.fraction_bits as i32;
 
     let fall_off = i64::from(last_bit) - i64::from(value.exponent);
-    let (kept, half, rest) = if value.significand == 0 {
-        (0, false, true)
-    } else if fall_off <= 0 {
-        ((value.significand << -fall_off) as u64, false, value.inexact)
-    } else if fall_off <= 128 {
-        let below_half = value.significand & ((1 << (fall_off - 1)) - 1);
-        let half = (value.significand >> (fall_off - 1)) & 1 == 1;
-        let kept = if fall_off == 128 { 0 } else { (value.significand >> fall_off) as u64 };
-        (kept, half, below_half != 0 || value.inexact)
-    } else {
-        (0, false, true)
-    };
+    let (kept, half, rest) = cut(value, fall_off);
+    let kept = kept as u64;
     let rounded = kept + u64::from(rounding.rounds_up(value.negative, kept & 1 == 1, half, rest));
 
     let implicit = 1u64 << format.fraction_bits;

@@ -1,4 +1,4 @@
-//! A floating-point format as a value, and the limits that follow from it.
+//! A format of numbers as a value, and the limits that follow from it.
 
 use std::fmt;
 
@@ -9,8 +9,10 @@ pub enum Sign {
     Signed,
     /// One bit that is there and means nothing (UE4M3).
     Ignored,
-    /// No such bit (UE8M0).
+    /// No such bit (UE8M0, U8).
     None,
+    /// The top bit counts its place, negative: two's complement (S8).
+    TwosComplement,
 }
 
 impl Sign {
@@ -18,7 +20,7 @@ impl Sign {
     #[inline]
     pub const fn bits(self) -> u32 {
         match self {
-            Sign::Signed | Sign::Ignored => 1,
+            Sign::Signed | Sign::Ignored | Sign::TwosComplement => 1,
             Sign::None => 0,
         }
     }
@@ -38,7 +40,10 @@ pub enum Specials {
 }
 
 /// A binary floating-point format: fields from the top of the code down are sign, exponent, fraction,
-/// padding.
+/// padding; or an integer format, which has no exponent field and whose fraction field holds the number.
+///
+/// To [`decode`](crate::decode()) an integer is a subnormal number whose last bit counts one: its exponent is the width
+/// of the fraction field.
 ///
 /// A code occupies the low [`Format::bits`] bits of a `u64`. Padding bits are ignored by
 /// [`decode`](crate::decode()) and written as zero by [`encode`](crate::encode()).
@@ -48,7 +53,7 @@ pub struct Format {
     pub name: &'static str,
     /// What the top bit does.
     pub sign: Sign,
-    /// Width of the exponent field, in bits.
+    /// Width of the exponent field, in bits; 0 for integers alone.
     pub exponent_bits: u32,
     /// Width of the fraction field, in bits.
     pub fraction_bits: u32,
@@ -93,6 +98,34 @@ impl Format {
         u64::MAX >> (64 - self.bits())
     }
 
+    /// Whether its numbers are integers: S32, S8, U8, S4, U4, B1.
+    #[inline]
+    pub const fn is_integer(&self) -> bool {
+        self.exponent_bits == 0
+    }
+
+    /// Whether A, B, C and D may have it: UE8M0 and UE4M3, which have no sign, are for scale factors.
+    #[inline]
+    pub const fn is_operand(&self) -> bool {
+        self.is_signed() || self.is_integer()
+    }
+
+    /// The smallest and the largest number of an integer format.
+    pub const fn integer_range(&self) -> [i128; 2] {
+        let beyond = 1 << self.fraction_bits;
+        [if matches!(self.sign, Sign::TwosComplement) { -beyond } else { 0 }, beyond - 1]
+    }
+
+    /// The number that a code of an integer format is.
+    #[inline]
+    pub const fn integer(&self, code: u64) -> i64 {
+        let unused = 64 - self.bits();
+        match self.sign {
+            Sign::TwosComplement => (code << unused) as i64 >> unused,
+            _ => (code & self.max_code()) as i64,
+        }
+    }
+
     /// Exponent of the smallest normal number; subnormal numbers and zero have it too.
     #[inline]
     pub const fn min_exponent(&self) -> i32 {
@@ -112,7 +145,7 @@ impl Format {
 
     /// Whether negative numbers can be written.
     pub const fn is_signed(&self) -> bool {
-        matches!(self.sign, Sign::Signed)
+        matches!(self.sign, Sign::Signed | Sign::TwosComplement)
     }
 
     /// The code with exponent and fraction all ones, sign and padding zero.
@@ -120,12 +153,12 @@ impl Format {
         (u64::MAX >> (64 - self.exponent_bits - self.fraction_bits)) << self.padding_bits
     }
 
-    /// The bit that makes a number negative, 0 where there is none.
+    /// The bit that negates a number, 0 where there is none; integers have none.
     #[inline]
     pub const fn sign_bit(&self) -> u64 {
         match self.sign {
             Sign::Signed => 1 << (self.bits() - 1),
-            Sign::Ignored | Sign::None => 0,
+            Sign::Ignored | Sign::None | Sign::TwosComplement => 0,
         }
     }
 
@@ -175,21 +208,33 @@ impl Format {
         if self.subnormals { 1 << self.padding_bits } else { 0 }
     }
 
-    /// The code of the smallest normal number.
+    /// The code of the smallest normal number; of integers, the code of one.
     pub const fn min_normal_code(&self) -> u64 {
-        if self.subnormals { 1 << (self.fraction_bits + self.padding_bits) } else { 0 }
+        if self.is_integer() {
+            1
+        } else if self.subnormals {
+            1 << (self.fraction_bits + self.padding_bits)
+        } else {
+            0
+        }
     }
 
     /// The place of a code in the order of values: 0 for zeros of both signs, one more with each larger code of a positive
     /// number, the same below zero. Infinities follow the largest numbers; a sign bit that is ignored does not count.
     #[inline]
     pub const fn place(&self, code: u64) -> i128 {
+        if self.is_integer() {
+            return self.integer(code) as i128;
+        }
         let magnitude = (code & self.max_code() >> self.sign.bits()) as i128;
         if code & self.sign_bit() == 0 { magnitude } else { -magnitude }
     }
 
     /// The code of the number one.
     pub const fn one_code(&self) -> u64 {
+        if self.is_integer() {
+            return 1;
+        }
         (self.bias as u64) << (self.fraction_bits + self.padding_bits)
     }
 }

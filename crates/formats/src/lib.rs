@@ -22,7 +22,7 @@ pub mod word;
 
 pub use block::BlockScale;
 pub use decode::{Class, Unpacked, decode};
-pub use encode::{Real, encode};
+pub use encode::{Real, encode, encode_wrapping};
 pub use format::{Format, Sign, Specials};
 pub use overflow::Overflow;
 pub use rounding::Rounding;

@@ -17,7 +17,7 @@ const fn row(
     Format { name, sign, exponent_bits, fraction_bits, padding_bits, bias, subnormals, specials, standard }
 }
 
-use Sign::{Ignored, None as Unsigned, Signed};
+use Sign::{Ignored, None as Unsigned, Signed, TwosComplement};
 use Specials::{AllOnesNan, Ieee, NegativeZeroNan, None as Finite};
 
 const IEEE: &str = "IEEE 754-2019, table 3.5";
@@ -27,17 +27,20 @@ const FNUZ: &str = "AMD CDNA3 ISA, FP8 and BF8; Noune et al., arXiv:2206.02915";
 
 /// A constant for each row, and the array of all.
 macro_rules! formats {
-    ($($(#[$about:meta])+ $constant:ident = $($column:expr),+;)+) => {
-        $($(#[$about])+ pub const $constant: Format = row($($column),+);)+
+    ($row:ident, $(#[$all:meta])+ $array:ident; $($(#[$about:meta])+ $constant:ident = $($column:expr),+;)+) => {
+        $($(#[$about])+ pub const $constant: Format = $row($($column),+);)+
 
-        /// Every format, widest first.
-        pub const FORMATS: [Format; [$($constant),+].len()] = [$($constant),+];
+        $(#[$all])+
+        pub const $array: [Format; [$($constant),+].len()] = [$($constant),+];
     };
 }
 
 // columns: name, sign, exponent bits, fraction bits, padding bits, bias, specials, standard
 #[rustfmt::skip]
 formats! {
+    row,
+    /// Every floating-point format, widest first.
+    FORMATS;
     /// IEEE 754 binary64.
     F64 = "f64", Signed, 11, 52, 0, 1023, Ieee, IEEE;
     /// IEEE 754 binary32.
@@ -72,7 +75,46 @@ formats! {
     UE4M3 = "ue4m3", Ignored, 4, 3, 0, 7, AllOnesNan, "NVIDIA PTX ISA, alternate floating-point data formats";
 }
 
+/// An integer whose bits below its sign are `fraction_bits`, the last of which counts one.
+const fn integer(name: &'static str, sign: Sign, fraction_bits: u32, standard: &'static str) -> Format {
+    row(name, sign, 0, fraction_bits, 0, 1 - fraction_bits as i32, Finite, standard)
+}
+
+const INTEGER: &str = "two's complement; NVIDIA PTX ISA, fundamental types";
+const UNSIGNED: &str = "NVIDIA PTX ISA, fundamental types";
+const PTX_NARROW: &str = "NVIDIA PTX ISA, mma, sub-byte integers";
+
+// columns: name, sign, bits below the sign, standard
+#[rustfmt::skip]
+formats! {
+    integer,
+    /// Every integer format, widest first.
+    INTEGERS;
+    /// An integer of 32 bits in two's complement: C and D.
+    S32 = "s32", TwosComplement, 31, INTEGER;
+    /// An integer of 8 bits in two's complement.
+    S8 = "s8", TwosComplement, 7, INTEGER;
+    /// An integer of 8 bits, not negative.
+    U8 = "u8", Unsigned, 8, UNSIGNED;
+    /// An integer of 4 bits in two's complement.
+    S4 = "s4", TwosComplement, 3, PTX_NARROW;
+    /// An integer of 4 bits, not negative.
+    U4 = "u4", Unsigned, 4, PTX_NARROW;
+    /// One bit: 0 or 1.
+    B1 = "b1", Unsigned, 1, "NVIDIA PTX ISA, mma, single bits";
+}
+
+/// Every format: those of floating point, then integers.
+pub fn all() -> impl Iterator<Item = Format> {
+    FORMATS.into_iter().chain(INTEGERS)
+}
+
+/// The names of all formats with commas between, for messages.
+pub fn names() -> String {
+    all().map(|format| format.name).collect::<Vec<_>>().join(", ")
+}
+
 /// The format of that name, compared without case; `None` for an unknown name.
 pub fn by_name(name: &str) -> Option<Format> {
-    FORMATS.into_iter().find(|format| format.name.eq_ignore_ascii_case(name))
+    all().find(|format| format.name.eq_ignore_ascii_case(name))
 }

@@ -40,6 +40,12 @@ struct Threads {
 }
 
 impl Problem<'_> {
+    /// Whether one thread computes all products.
+    pub(crate) fn is_small(&self) -> bool {
+        let Threads { apart, alone } = self.threads();
+        alone && !apart
+    }
+
     fn threads(&self) -> Threads {
         let (blocks, m, n) = self.operands.shape();
         let each = m.saturating_mul(n).saturating_mul(self.operands.a.columns);
@@ -269,7 +275,7 @@ pub(crate) fn stored<T: Word>(Problem { prepared, runs, .. }: &Problem<'_>) -> (
         None => Stored::Narrowed,
         Some(_) => Stored::Sums,
     };
-    (what, prepared.model().emitted_nan())
+    (what, prepared.model().emitted_nan().unwrap_or_default())
 }
 
 /// One panel of columns of some rows.
@@ -456,6 +462,8 @@ pub(crate) fn by_reference_operation<T: Number, E: Entry>(
     // accumulators have another format than D where D is narrowed after them
     match prepared.model().conversion.container() == T::FORMAT {
         true => T::of(operation(c.code())),
-        false => kernel.resume(operation(kernel.store(c, prepared.model().emitted_nan()))),
+        false => {
+            kernel.resume(operation(kernel.store(c, prepared.model().emitted_nan().unwrap_or_default())))
+        }
     }
 }

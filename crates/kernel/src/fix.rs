@@ -76,7 +76,7 @@ impl<T: Number, E: Entry> Fix<'_, T, E> {
                     let column_kinds = self.column_kinds.0[first + column].get_or_init(of_column);
                     let kinds = (&row_kinds[elements.clone()], &column_kinds[elements.clone()]);
                     let Some(special) = special::of_products(kinds.0, kinds.1) else { continue };
-                    let nan = self.problem.prepared.model().emitted_nan();
+                    let nan = self.problem.prepared.model().emitted_nan().unwrap_or_default();
                     self.corrected(place, elements.clone(), special, kernel.store(*state, nan))
                 } else {
                     continue;
@@ -93,8 +93,8 @@ impl<T: Number, E: Entry> Fix<'_, T, E> {
         let d = &model.d;
         let value = decode(d, code);
         match special {
-            Special::Nan => model.emitted_nan(),
-            _ if self.c_is_nan(place) => model.emitted_nan(),
+            Special::Nan => model.emitted_nan().unwrap_or_default(),
+            _ if self.c_is_nan(place) => model.emitted_nan().unwrap_or_default(),
             // the accumulator was or became infinite too: which came first, and of which sign, decides
             Special::Infinity { negative }
                 if !value.is_finite() && (value.class == Class::Nan || value.negative != negative) =>

@@ -21,6 +21,7 @@ mod ftz;
 pub mod functions;
 mod fused;
 mod grouped;
+mod integers;
 mod narrow;
 mod number;
 mod orders;
@@ -77,17 +78,20 @@ impl Plan {
         let ftz = || ftz::FtzAddMul::plan(prepared).map(|kernel| driven(prepared, kernel));
         let fma32 = || fma::Fma::<f32>::plan(prepared, level).map(|kernel| driven(prepared, kernel));
         let fma64 = || fma::Fma::<f64>::plan(prepared, level).map(|kernel| driven(prepared, kernel));
+        let integers =
+            || integers::Integers::plan(prepared).map(|kernel| Box::new(kernel) as Box<dyn Multiply>);
         let kernel = fused()
             .or_else(grouped)
             .or_else(rounded)
             .or_else(exact)
             .or_else(ftz)
             .or_else(fma32)
-            .or_else(fma64);
+            .or_else(fma64)
+            .or_else(integers);
         Some(Plan { level, kernel: kernel? })
     }
 
-    /// The format of sums of runs: FP32 or FP64.
+    /// The format of sums of runs: FP32 or FP64; of integers, which have no runs, S32.
     pub fn sums(&self) -> Format {
         self.kernel.sums()
     }

@@ -39,6 +39,8 @@ pub enum Route {
     Flushed,
     /// FMA by the processor's own.
     Fma,
+    /// Sums of integers.
+    Integers,
     /// One operation of one element by the reference path.
     Operation,
     /// A whole element by the reference path: NaN, infinity or overflow among the products.
@@ -47,7 +49,7 @@ pub enum Route {
 
 impl Route {
     /// All of them, and what they are called.
-    pub const ALL: [(Route, &str); 18] = [
+    pub const ALL: [(Route, &str); 19] = [
         (Route::Direct, "direct"),
         (Route::Two, "two"),
         (Route::Floor, "floor"),
@@ -64,6 +66,7 @@ impl Route {
         (Route::Fused, "fused"),
         (Route::Flushed, "flushed"),
         (Route::Fma, "fma"),
+        (Route::Integers, "integers"),
         (Route::Operation, "operation"),
         (Route::Element, "element"),
     ];

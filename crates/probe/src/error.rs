@@ -46,6 +46,14 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+    /// A unit on integers, whose sums are exact.
+    #[error(
+        "{unit} sums integers, which is exact: there is no model to find; `bitmma verify` tells whether it wraps or saturates"
+    )]
+    Integers {
+        /// The unit.
+        unit: String,
+    },
     /// A unit that has nothing to ask about.
     #[error("{unit} has M = {m}, N = {n}, K = {k} and {blocks} blocks; each must be 1 or more")]
     Empty {

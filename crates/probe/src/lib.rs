@@ -49,6 +49,9 @@ fn asked(unit: &dyn MmaUnit) -> Result<session::Session<'_>, Error> {
     if m * n * k * blocks == 0 {
         return Err(Error::Empty { unit: name.clone(), m, n, k, blocks });
     }
+    if unit.signature().d.is_integer() {
+        return Err(Error::Integers { unit: name.clone() });
+    }
     Ok(session::Session::new(unit, log::Log::none(), &()))
 }
 

@@ -43,6 +43,9 @@ pub fn probe(unit: &dyn MmaUnit, options: &Options, progress: &dyn Progress) -> 
     if m * n * k * blocks == 0 {
         return Err(Error::Empty { unit: signature.name.clone(), m, n, k, blocks });
     }
+    if signature.d.is_integer() {
+        return Err(Error::Integers { unit: signature.name.clone() });
+    }
     let log = match &options.log {
         None => Log::none(),
         Some(path) => Log::open(path, &heading(signature, options), options.resume)?,

@@ -27,7 +27,9 @@ pub(crate) struct Multiplier {
     pub(crate) quarters: Option<Quarters>,
     /// The lowest bits of codes of A and of B that are narrower than their places.
     lowest: [u32; 2],
-    arithmetic: Arithmetic,
+    /// Of single bits, whether those that differ are counted, not those that are both set.
+    differs: bool,
+    arithmetic: Box<Arithmetic>,
 }
 
 /// Whether a thread has elements of A, and of B, along K; and bits of an element of C.
@@ -45,24 +47,13 @@ pub(crate) struct Sizes {
     pub(crate) k: usize,
 }
 
-/// How an instruction on floats is computed, and what it takes.
-struct Floats {
+/// How an instruction is computed, and what it takes.
+struct Arithmetic {
     simulator: FastSimulator,
     a: Format,
     b: Format,
     c: Format,
     scale: Option<BlockScale>,
-}
-
-enum Arithmetic {
-    Float(Box<Floats>),
-    /// `differs`: of bits, whether those that differ are counted, not those that are both set.
-    Integer {
-        a_signed: bool,
-        b_signed: bool,
-        saturate: bool,
-        differs: bool,
-    },
 }
 
 impl fmt::Debug for Multiplier {
@@ -111,10 +102,10 @@ impl Multiplier {
             return Err(refuse("only row.col is"));
         }
         let types: Vec<&str> = words.iter().copied().filter(|word| bits_of(word).is_some()).collect();
-        let (d, a, b) = match types.as_slice() {
-            [d, c] if wmma && d == c => (*d, "f16", "f16"),
-            [d, a, b, c] if !wgmma && (!wmma || d == c) => (*d, *a, *b),
-            [d, a, b] if wgmma => (*d, *a, *b),
+        let (d, a) = match types.as_slice() {
+            [d, c] if wmma && d == c => (*d, "f16"),
+            [d, a, _, c] if !wgmma && (!wmma || d == c) => (*d, *a),
+            [d, a, _] if wgmma => (*d, *a),
             _ if wmma => return Err(refuse("C and D must have one type")),
             _ => return Err(refuse("")),
         };
@@ -123,49 +114,20 @@ impl Multiplier {
         // of two elements of 32 bits, four of 16 or 8 and eight of 4 half are stored
         let stored = sparse.then_some(if a_bits == 4 { 4 } else { 32 / a_bits.max(16) });
         if d == "s32" {
-            let popc = has("popc") && has("xor") != has("and");
-            let old = architecture == Architecture::Turing;
-            let shapes: &[[usize; 3]] = match (words[0], a_bits) {
-                ("wgmma", 8) if !matches!(n, 8 | 24) && (n % 16 != 0 || !(16..=256).contains(&n)) => {
-                    return Err(refuse("N of integers is 8, 24 or a multiple of 16 up to 256"));
+            let differs = has("xor");
+            let (on, known) = match (differs, architecture) {
+                (false, _) => (architecture, name),
+                (_, Architecture::Volta) => return Err(refuse("it needs sm_75 or later")),
+                (_, Architecture::Turing) if (m, n, k) != (8, 8, 128) => {
+                    return Err(refuse("it needs sm_80 or later"));
                 }
-                ("wgmma", 8) if k == if sparse { 64 } else { 32 } => &[],
-                ("mma", 8) if sparse && !old => &[[16, 8, 32], [16, 8, 64]],
-                ("mma", 4) if sparse && !old => &[[16, 8, 64], [16, 8, 128]],
-                _ if sparse => return Err(refuse("")),
-                ("wmma", 8) => &[[16, 16, 16], [8, 32, 16], [32, 8, 16]],
-                ("wmma", 4) | ("mma", 4) if old || wmma => &[[8, 8, 32]],
-                ("wmma", 1) | ("mma", 1) if old || wmma => &[[8, 8, 128]],
-                ("mma", 8) if old => &[[8, 8, 16]],
-                ("mma", 8) => &[[8, 8, 16], [16, 8, 16], [16, 8, 32]],
-                ("mma", 4) => &[[8, 8, 32], [16, 8, 32], [16, 8, 64]],
-                ("mma", 1) => &[[8, 8, 128], [16, 8, 128], [16, 8, 256]],
-                _ => return Err(refuse("only 8-bit integers are")),
+                // computed by the other, which Turing does not have
+                (_, Architecture::Turing) => (Architecture::Ampere, name.replace("xor", "and")),
+                _ => (architecture, name.replace("xor", "and")),
             };
-            let is_bit = a_bits == 1;
-            // FP8 has as many bits as integers have
-            let is_float = [a, b].iter().any(|kind| kind.starts_with('e'));
-            if architecture == Architecture::Volta {
-                return Err(refuse("it needs sm_75 or later"));
-            }
-            if !shapes.is_empty() && !shapes.contains(&[m, n, k])
-                || bits_of(b) != Some(a_bits)
-                || is_float
-                || is_bit != popc
-                || is_bit && (has("satfinite") || old && has("and"))
-                || a_bits < 8 && wmma && !form.contains(".row.col.")
-            {
-                return Err(refuse(""));
-            }
-            let signed = |kind: &str| kind.starts_with('s');
-            let arithmetic = Arithmetic::Integer {
-                a_signed: signed(a),
-                b_signed: signed(b),
-                saturate: has("satfinite"),
-                differs: has("xor"),
-            };
-            let integers = Multiplier::of_integers(name, Sizes { m, n, k }, [false; 2], false);
-            return Ok(Multiplier { a_bits, stored, arithmetic, ..integers });
+            let known = Multiplier::named(on, known, Sizes { m, n, k }, [a_bits, d_bits])
+                .map_err(|error| refuse(&error.to_string()))?;
+            return Ok(Multiplier { name: form.to_owned(), stored, differs, ..known });
         }
         if !wmma && m != 16 && (m, n, k) != (8, 8, 4) || has("popc") {
             return Err(refuse(""));
@@ -203,15 +165,12 @@ impl Multiplier {
 
     /// Scale factors of a line; none is zero.
     pub(crate) fn factors(&self) -> usize {
-        match &self.arithmetic {
-            Arithmetic::Float(floats) => floats.scale.map_or(0, |scale| self.own.k / scale.size),
-            Arithmetic::Integer { .. } => 0,
-        }
+        self.arithmetic.scale.map_or(0, |scale| self.own.k / scale.size)
     }
 
     /// Whether it multiplies integers.
     pub(crate) fn is_on_integers(&self) -> bool {
-        matches!(self.arithmetic, Arithmetic::Integer { .. })
+        self.arithmetic.c.is_integer()
     }
 
     /// Whether its codes of A and B fill their places.
@@ -219,7 +178,7 @@ impl Multiplier {
         self.factors() == 0 && self.lowest == [0; 2]
     }
 
-    /// A floating-point instruction of the catalogue, of which a warp computes so much.
+    /// An instruction of the catalogue, of which a warp computes so much.
     pub(crate) fn named(
         architecture: Architecture,
         name: String,
@@ -230,7 +189,7 @@ impl Multiplier {
         let simulator = Simulator::found(&found, Revision::default())?;
         let model = simulator.own_model();
         let (a, b, c, scale) = (model.a, model.b, model.c, model.scale);
-        let floats = Floats { simulator: FastSimulator::new(simulator), a, b, c, scale };
+        let arithmetic = Box::new(Arithmetic { simulator: FastSimulator::new(simulator), a, b, c, scale });
         Ok(Multiplier {
             name,
             own,
@@ -239,24 +198,9 @@ impl Multiplier {
             stored: None,
             quarters: None,
             lowest: [0; 2],
-            arithmetic: Arithmetic::Float(Box::new(floats)),
-        })
-    }
-
-    /// An instruction on integers of 8 bits.
-    pub(crate) fn of_integers(name: String, own: Sizes, signed: [bool; 2], saturate: bool) -> Multiplier {
-        let [a_signed, b_signed] = signed;
-        let arithmetic = Arithmetic::Integer { a_signed, b_signed, saturate, differs: false };
-        Multiplier {
-            name,
-            own,
-            a_bits: 8,
-            d_bits: 32,
-            stored: None,
-            quarters: None,
-            lowest: [0; 2],
+            differs: false,
             arithmetic,
-        }
+        })
     }
 
     pub(crate) fn registers(&self) -> Counts {
@@ -296,51 +240,35 @@ impl Multiplier {
         [a, b, c]: [Codes; 3],
         factors: Option<[Codes; 2]>,
     ) -> Result<Codes, bitmma_engine::Error> {
-        match &self.arithmetic {
-            Arithmetic::Float(floats) => {
-                let Floats { simulator, a: a_format, b: b_format, c: c_format, scale } = &**floats;
-                let a = Matrix::with_codes(*a_format, (1, m, k), narrowed(a, self.lowest[0], a_format))?;
-                let b = Matrix::with_codes(*b_format, (1, n, k), narrowed(b, self.lowest[1], b_format))?;
-                let c = Matrix::with_codes(*c_format, (1, m, n), c)?;
-                let scales = match (scale, factors) {
-                    (Some(scale), Some([of_a, of_b])) => {
-                        let factors = |lines: usize, codes: Codes| {
-                            Matrix::with_codes(scale.format, (1, lines, k / scale.size), codes)
-                        };
-                        Some((factors(m, of_a)?, factors(n, of_b)?))
-                    }
-                    _ => None,
+        let Arithmetic { simulator, a: a_format, b: b_format, c: c_format, scale } = &*self.arithmetic;
+        let (a, b) = (narrowed(a, self.lowest[0], a_format), narrowed(b, self.lowest[1], b_format));
+        // where a and b differ, either a and not b are set or not a and b
+        let (a, b, k) = match self.differs {
+            true => (beside_others(&a, k, [0, 1]), beside_others(&b, k, [1, 0]), 2 * k),
+            false => (a, b, k),
+        };
+        let a = Matrix::with_codes(*a_format, (1, m, k), a)?;
+        let b = Matrix::with_codes(*b_format, (1, n, k), b)?;
+        let c = Matrix::with_codes(*c_format, (1, m, n), c)?;
+        let scales = match (scale, factors) {
+            (Some(scale), Some([of_a, of_b])) => {
+                let factors = |lines: usize, codes: Codes| {
+                    Matrix::with_codes(scale.format, (1, lines, k / scale.size), codes)
                 };
-                let scales = scales.as_ref().map(|(of_a, of_b)| [of_a, of_b]);
-                Ok(simulator.multiply_columns(&a, &b, &c, scales)?.into_codes())
+                Some((factors(m, of_a)?, factors(n, of_b)?))
             }
-            Arithmetic::Integer { a_signed, b_signed, saturate, differs } => {
-                let up = 64 - self.a_bits;
-                let value = |code: u64, signed: bool| match signed {
-                    true => (code << up) as i64 >> up,
-                    false => code as i64,
-                };
-                let d = (0..m * n).map(|index| {
-                    let (row, column) = (index / n, index % n);
-                    let product = |at: usize| {
-                        let a = value(a.get(row * k + at), *a_signed);
-                        let b = value(b.get(column * k + at), *b_signed);
-                        if *differs { a ^ b } else { a * b }
-                    };
-                    (0..k).step_by(self.stored_k()).fold(c.get(index) as u32, |sum, first| {
-                        let products: i64 = (first..first + self.stored_k()).map(product).sum();
-                        let sum = i64::from(sum as i32) + products;
-                        if *saturate {
-                            sum.clamp(i32::MIN.into(), i32::MAX.into()) as u32
-                        } else {
-                            sum as u32
-                        }
-                    })
-                });
-                Ok(Codes::U32(d.collect()))
-            }
-        }
+            _ => None,
+        };
+        let scales = scales.as_ref().map(|(of_a, of_b)| [of_a, of_b]);
+        Ok(simulator.multiply_columns(&a, &b, &c, scales)?.into_codes())
     }
+}
+
+/// Lines of `k` bits, each twice: every time all its bits are added, modulo 2, to one of `other`.
+fn beside_others(codes: &Codes, k: usize, other: [u64; 2]) -> Codes {
+    let lines = (0..codes.len() / k).flat_map(|line| other.map(|other| (line, other)));
+    let bits = lines.flat_map(|(line, other)| (0..k).map(move |at| (codes.get(line * k + at) ^ other) as u8));
+    Codes::U8(bits.collect())
 }
 
 /// Codes out of places of 8 bits.

@@ -122,8 +122,10 @@ fn standing(op: &Op, architecture: Architecture, form: &str) -> Standing {
     match op {
         Op::Computed(computed) => computed.computation.table.map_or(Standing::Exact, table),
         Op::Mma(_) | Op::Nest(..) | Op::OfNest(_) | Op::Wgmma(_) => match find(architecture, form) {
-            Ok(found) => Standing::Matrix(found.instruction.evidence.to_string()),
-            Err(_) => Standing::Exact, // integers
+            Ok(found) if !found.instruction.d.is_integer() => {
+                Standing::Matrix(found.instruction.evidence.to_string())
+            }
+            _ => Standing::Exact, // integers
         },
         Op::Atomic(atomic) if atomic.kind.float().is_some() => match (atomic.region, atomic.op) {
             (Region::Global | Region::Generic, crate::program::AtomicOp::Add) => Standing::Unordered,

@@ -3,7 +3,7 @@
 use bitmma_engine::Codes;
 use bitmma_engine::formats::encode as encode_exact;
 use bitmma_engine::formats::{
-    F32, F64, FORMATS, Format as Row, Overflow, Real, Rounding, alias, packing, text,
+    F32, F64, Format as Row, Overflow, Real, Rounding, alias, packing, table, text,
 };
 use bitmma_engine::gemm::OutputConversion;
 use pyo3::prelude::*;
@@ -12,7 +12,7 @@ use pyo3::types::PyInt;
 use crate::arrays;
 use crate::error::{CodeError, FormatError, OptionError, Raised, UnknownFormat};
 
-/// A floating-point format: the widths of its fields, its bias, its special codes.
+/// A format: of floating point the widths of its fields, its bias, its special codes; or of integers.
 #[pyclass(frozen, eq, hash, get_all, module = "bitmma.formats")]
 #[derive(Clone, PartialEq, Hash)]
 pub(crate) struct Format {
@@ -20,9 +20,11 @@ pub(crate) struct Format {
     name: &'static str,
     /// Width of a code, in bits: sign, exponent, fraction and padding.
     bits: u32,
-    /// Bytes of one code in an array: 1, 2, 4 or 8; codes of 4 and 6 bits take one byte each.
+    /// Bytes of one code in an array: 1, 2, 4 or 8; codes of fewer than 8 bits take one byte each.
     bytes: usize,
-    /// Width of the exponent field, in bits.
+    /// Whether its numbers are integers: s32, s8, u8, s4, u4, b1.
+    integer: bool,
+    /// Width of the exponent field, in bits; 0 of integers.
     exponent_bits: u32,
     /// Width of the fraction field, in bits.
     fraction_bits: u32,
@@ -40,7 +42,7 @@ pub(crate) struct Format {
     nan_code: Option<u64>,
     /// The code of positive infinity, None where the format has none.
     infinity_code: Option<u64>,
-    /// Whether numbers have a sign.
+    /// Whether there are negative numbers.
     signed: bool,
     /// The exponent of the smallest normal number.
     min_exponent: i32,
@@ -58,6 +60,7 @@ impl From<Row> for Format {
             name: row.name,
             bits: row.bits(),
             bytes: row.bytes(),
+            integer: row.is_integer(),
             exponent_bits: row.exponent_bits,
             fraction_bits: row.fraction_bits,
             padding_bits: row.padding_bits,
@@ -94,10 +97,10 @@ impl Format {
     }
 }
 
-/// Every format, widest first.
+/// Every format: those of floating point widest first, then integers.
 #[pyfunction]
 pub(crate) fn formats() -> Vec<Format> {
-    FORMATS.into_iter().map(Format::from).collect()
+    table::all().map(Format::from).collect()
 }
 
 /// The row of that name, or of what another project calls it (`float8_e4m3fn`).

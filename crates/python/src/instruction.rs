@@ -55,7 +55,7 @@ pub(crate) struct Instruction {
     /// Whether the hardware has it as one instruction.
     #[pyo3(get)]
     native: bool,
-    /// `recorded`, `printed` or `inferred`.
+    /// `recorded`, `printed`, `defined` (by the vendor's manual) or `inferred`.
     #[pyo3(get)]
     evidence: &'static str,
     /// The evidence for the model in words.
@@ -90,6 +90,7 @@ impl From<Found> for Instruction {
             evidence: match row.evidence {
                 Evidence::Recorded { .. } => "recorded",
                 Evidence::Printed { .. } => "printed",
+                Evidence::Defined { .. } => "defined",
                 Evidence::Inferred { .. } => "inferred",
             },
             evidence_text: row.evidence.to_string(),

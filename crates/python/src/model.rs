@@ -36,8 +36,8 @@ pub(crate) struct Model {
     step: usize,
     /// L: products in one elementary operation.
     length: usize,
-    /// The code of a NaN result.
-    nan: u64,
+    /// The code of a NaN result; None where D are integers.
+    nan: Option<u64>,
     /// Format of the scale factors, and how many elements share one.
     scale: Option<(Format, usize)>,
     /// Further parameters of the family, by their keys in a model file.

@@ -108,7 +108,7 @@ fn divergent(revision: Revision) -> Table {
     );
     for (architecture, paper) in PAPER {
         let mut answers: [BTreeMap<String, Vec<String>>; 3] = Default::default();
-        for row in of(architecture).filter(|row| row.is_native()) {
+        for row in of(architecture).filter(|row| row.is_native() && !row.d.is_integer()) {
             if let (Some(column), Some(d)) = (column(row), equation_1(row, revision)) {
                 answers[column].entry(d).or_default().push(row.name());
             }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bitmma_engine::arithmetic::{Conversion, Parameter};
-use bitmma_engine::catalogue::{Instruction, Vendor, catalogue};
+use bitmma_engine::catalogue::{Instruction, Vendor};
 use bitmma_engine::formats::{Rounding, XF32};
 use bitmma_engine::{Architecture, Model, Revision};
 
@@ -12,7 +12,7 @@ use crate::cells;
 use crate::describe::{architecture_name, format_name, list, parameters};
 use crate::error::Error;
 use crate::section::Content;
-use crate::subject::essence;
+use crate::subject::{essence, rows};
 use crate::table::{Cell, Table};
 use bitmma_engine::Progress;
 
@@ -153,7 +153,7 @@ fn input(row: &Instruction, model: &Model) -> String {
 
 fn kinds(revision: Revision) -> Vec<Kind> {
     let mut kinds: Vec<Kind> = Vec::new();
-    for row in catalogue().iter().filter(|row| row.is_native() && !row.family.is_sparse()) {
+    for row in rows().filter(|row| row.is_native() && !row.family.is_sparse()) {
         let Some(model) = row.model(revision) else { continue };
         let (input, output) = (input(row, &model), format_name(&row.d));
         let kind = Kind { architecture: row.architecture, input, output, model, rows: vec![row] };
@@ -219,8 +219,7 @@ fn own(data: &UserData, revision: Revision) -> (String, Table) {
     }
     table.row(cells!["ρ", model.conversion.to_string()]);
     let essential = essence(model, step);
-    let alike: Vec<String> = catalogue()
-        .iter()
+    let alike: Vec<String> = rows()
         .filter(|row| row.is_native() && row.products() == step)
         .filter(|row| row.model_ref(revision).is_some_and(|other| essence(other, step) == essential))
         .map(|row| row.target())
@@ -270,7 +269,7 @@ fn parameters_table(name: &str, title: &str, families: &[&str], kinds: &[Kind]) 
 /// Inputs, the SASS instructions that take them, and their models.
 fn tensor_cores(revision: Revision) -> Table {
     let mut found: BTreeMap<&str, (Vec<String>, BTreeSet<&str>)> = BTreeMap::new();
-    let native = catalogue().iter().filter(|row| row.is_native() && !row.family.is_sparse());
+    let native = rows().filter(|row| row.is_native() && !row.family.is_sparse());
     for row in native.filter(|row| row.architecture.vendor() == Vendor::Nvidia) {
         let Some(model) = row.model_ref(revision) else { continue };
         let widest = row.a.bits().max(row.b.bits());

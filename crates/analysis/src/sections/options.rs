@@ -5,7 +5,7 @@ use bitmma_engine::gemm::Target;
 use serde::{Deserialize, Serialize};
 
 use crate::data::Product;
-use crate::error::{Error, option};
+use crate::error::{Error, check_rounds, option};
 
 /// A part of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -175,6 +175,7 @@ impl UserData {
         given: bool,
         product: impl FnOnce(&Target) -> Result<Product, E>,
     ) -> Result<UserData, E> {
+        check_rounds(target.model(), "these analyses")?;
         let product = product(&target)?;
         product.gemm(&target, &bitmma_engine::GemmOptions::default())?;
         Ok(UserData { target, name, architecture, product, given })

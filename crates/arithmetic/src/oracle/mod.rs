@@ -9,6 +9,7 @@ mod dyadic;
 mod element;
 mod fused;
 mod ieee;
+mod integer;
 mod number;
 mod rounded;
 #[cfg(test)]
@@ -29,6 +30,9 @@ use number::Number;
 ///
 /// If the model or the number of operands makes no sense, as [`Model::validate`] would have said.
 pub fn dot(model: &Model, a: &[u64], b: &[u64], c: u64, scale_a: &[u64], scale_b: &[u64]) -> u64 {
+    if model.is_integer() {
+        return integer::dot(model, a, b, c);
+    }
     let lowering = &model.lowering;
     let elements: Vec<Element> = order(lowering.order, a.len())
         .into_iter()
@@ -63,7 +67,7 @@ pub fn dot(model: &Model, a: &[u64], b: &[u64], c: u64, scale_a: &[u64], scale_b
     if let Some(conversion) = &lowering.narrow_output {
         result = result.convert(conversion);
     }
-    result.code(&model.d, model.emitted_nan())
+    result.code(&model.d, model.emitted_nan().expect("the format has a NaN"))
 }
 
 /// An element of A, B or C as the operation sees it: flushed or widened if asked.

@@ -211,7 +211,7 @@ fn wrong_files_say_what_is_wrong() {
         assert!(SHORT.contains(from), "{from}");
         refused(&SHORT.replace(from, to))
     };
-    let formats = bitmma_formats::FORMATS.map(|format| format.name).join(" ");
+    let formats = bitmma_formats::table::names();
     let families = bitmma_arithmetic::family::names(|_| true).join(" ");
     assert!(families.starts_with("FTZ-AddMul FMA E-FDPA T-FDPA ST-FDPA GST-FDPA TR-FDPA GTR-FDPA FTZ-FMA"));
     // values
@@ -223,7 +223,8 @@ fn wrong_files_say_what_is_wrong() {
     assert_eq!(
         changed("RZ-FP32", "RZ_FP32"),
         "model file: unknown conversion 'RZ_FP32'; write ROUNDING-FORMAT, as in RZ-FP32, RZ-E8M13, RNE-FP16, \
-         and after it what there is of saturate and one of ftz, ftz-before, ftz-subnormal"
+         and after it what there is of saturate and one of ftz, ftz-before, ftz-subnormal; of \
+         integers S32 or S32 saturate"
     );
     assert_eq!(
         changed("F = 20", "F = 20\nterm_rounding = 'down'"),

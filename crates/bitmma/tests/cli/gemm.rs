@@ -280,10 +280,11 @@ fn without_an_instruction() {
     let fp8 = fp8.replace("d.npy", "e.npy");
     refused(&bench, &format!("gemm {fp8}"), &["ARCH", "INSTRUCTION"]);
     refused(&bench, &format!("gemm --like h100 {fp8}"), &["--a: a8.npy holds codes", "--type"]);
-    for (kind, named) in [("|i1", "int8 ('|i1')"), ("|b1", "bool ('|b1')")] {
-        bench.put("i8.npy", &matrix(kind, (5, 41), &[1; 205]));
-        let wrong =
-            format!("--a: i8.npy holds {named}; float16, float32, float64 or unsigned codes are read");
+    for (kind, bytes, named) in [("<i2", 2, "int16 ('<i2')"), ("|b1", 1, "bool ('|b1')")] {
+        bench.put("i8.npy", &matrix(kind, (5, 41), &vec![1; 205 * bytes]));
+        let wrong = format!(
+            "--a: i8.npy holds {named}; float16, float32, float64, int8, int32 or unsigned codes are read"
+        );
         refused(&bench, &format!("gemm --like h100 {fp8}").replace("a8.npy", "i8.npy"), &[&wrong]);
     }
     refused(&bench, &format!("gemm --like a100 {fp8} --type e4m3"), &["--like", "ampere", "e4m3"]);

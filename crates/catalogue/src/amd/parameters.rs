@@ -120,7 +120,10 @@ fn rounded(max_length: usize, fraction_bits: u32, sum_fraction_bits: u32, revisi
 ///
 /// If the table above has no row for it: a promise we broke ourselves.
 pub(crate) fn model(architecture: Architecture, shape: &Shape, suffix: &str, revision: Revision) -> Model {
-    let Shape { a, b, c, .. } = *shape;
+    let Shape { k, a, b, c, .. } = *shape;
+    if a.is_integer() {
+        return Model::new(a, b, c, Operation::EFdpa { max_length: k }, Conversion::S32);
+    }
     let row = MODELS
         .iter()
         .filter(|row| row.architecture == architecture && row.inputs.contains(&a))

@@ -18,8 +18,8 @@ pub(super) struct Form {
     pub(super) blocks: usize,
     /// PTX `.kind`, as in `kind::f8f6f4`; may be empty.
     pub(super) kind: &'static str,
-    /// PTX rounding of FP64: `rn` (which is also what nothing means), `rz`, `rm`, `rp`; else empty.
-    pub(super) rounding: &'static str,
+    /// PTX rounding of FP64: `rn` (which is also what nothing means), `rz`, `rm`, `rp`; of integers `satfinite`; else empty.
+    pub(super) modifier: &'static str,
     pub(super) a: Format,
     pub(super) b: Format,
     pub(super) c: Format,
@@ -37,7 +37,7 @@ impl Form {
         d: Format,
     ) -> Form {
         let (m, n) = (Extent::one(m), Extent::one(n));
-        Form { family, m, n, k, blocks: 1, kind: "", rounding: "", a, b, c, d, scale: None }
+        Form { family, m, n, k, blocks: 1, kind: "", modifier: "", a, b, c, d, scale: None }
     }
 
     /// Products of one element of D, as [`Instruction::products`].
@@ -70,7 +70,7 @@ impl Form {
     pub(super) fn native(&self, architecture: Architecture, evidence: Evidence) -> Instruction {
         let identity = self.identity(architecture, Some(self.sass(architecture)));
         Instruction::with_model(identity, self.shape(), evidence, |revision| {
-            parameters::model(architecture, self.shape(), self.rounding, revision)
+            parameters::model(architecture, self.shape(), self.modifier, revision)
         })
     }
 }

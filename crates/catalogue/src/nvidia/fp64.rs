@@ -44,7 +44,8 @@ fn instruction(
     rounding: &'static str,
     architecture: Architecture,
 ) -> Instruction {
-    let form = |family, shape| Form { rounding, ..Form::plain(family, shape, (F64, F64), F64, F64) };
+    let form =
+        |family, shape| Form { modifier: rounding, ..Form::plain(family, shape, (F64, F64), F64, F64) };
     let evidence = match (rounding, family, shape, count) {
         ("rn", Family::MmaSync, _, 1) => Evidence::printed(architecture),
         ("rn", Family::MmaSync, [.., 4], _) => Evidence::Inferred { why: SPLIT },

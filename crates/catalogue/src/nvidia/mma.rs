@@ -62,7 +62,7 @@ fn quarters() -> impl Iterator<Item = Instruction> {
         let on = |architecture, evidence| {
             let identity = form.identity(architecture, Some(form.sass(architecture)));
             Instruction::with_model(identity, form.shape(), evidence, |revision| {
-                parameters::model(Volta, form.shape(), form.rounding, revision)
+                parameters::model(Volta, form.shape(), form.modifier, revision)
             })
         };
         let why = "m8n8k4 on Turing computes as on Volta: F = 23, L = 4, e_zero of Volta";

@@ -8,6 +8,7 @@
 pub mod composed;
 mod form;
 pub mod fp64;
+pub mod integer;
 pub mod mma;
 pub mod parameters;
 mod sets;
@@ -28,5 +29,6 @@ pub(crate) fn rows() -> Vec<Instruction> {
     rows.extend(tcgen05::rows());
     rows.extend(wmma::rows());
     rows.extend(sparse::rows());
+    rows.extend(integer::rows());
     rows
 }

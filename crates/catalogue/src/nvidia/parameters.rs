@@ -169,6 +169,9 @@ pub const FP64_ROUNDINGS: [(&str, Rounding); 4] = [
     ("rp", Rounding::Up),
 ];
 
+/// The PTX modifier of integers that clamps a result beyond S32; without it the result wraps.
+pub const SATURATES: &str = "satfinite";
+
 /// e_zero for T- and ST-FDPA on `unit`'s matrix unit.
 fn zero_exponent(unit: Architecture, output: Format) -> Option<i32> {
     let row = ZERO_EXPONENTS.into_iter().find(|(architectures, ..)| architectures.contains(&unit));
@@ -180,16 +183,20 @@ pub(crate) fn nan_code(output: Format) -> Option<u64> {
     NAN_CODES.into_iter().find(|(format, _)| *format == output).map(|(_, code)| code)
 }
 
-/// The model of an instruction of `shape` that runs on `unit`'s matrix unit; `rounding` is the PTX
-/// modifier of FP64.
+/// The model of an instruction of `shape` that runs on `unit`'s matrix unit; `modifier` is PTX's: the rounding of FP64,
+/// `satfinite` of integers.
 ///
 /// # Panics
 ///
 /// If the tables above have no row for it: a promise we broke ourselves.
-pub(crate) fn model(unit: Architecture, shape: Shape, rounding: &str, revision: Revision) -> Model {
+pub(crate) fn model(unit: Architecture, shape: Shape, modifier: &str, revision: Revision) -> Model {
     let Shape { k, a, b, c, d, scale, .. } = shape;
+    if d.is_integer() {
+        let conversion = Conversion { saturate: modifier == SATURATES, ..Conversion::S32 };
+        return Model::new(a, b, c, Operation::EFdpa { max_length: k }, conversion);
+    }
     if a == F64 {
-        let named = FP64_ROUNDINGS.into_iter().find(|(name, _)| *name == rounding);
+        let named = FP64_ROUNDINGS.into_iter().find(|(name, _)| *name == modifier);
         let rounding = named.map_or(Rounding::NearestEven, |(_, rounding)| rounding);
         return Model::new(a, b, c, Operation::Fma, Conversion::new(rounding, F64));
     }

@@ -53,7 +53,7 @@ fn row(form: &Form, on: Architecture) -> Instruction {
     let evidence =
         Evidence::Inferred { why: "sums the elements stored as the dense instruction of half the K does" };
     Instruction::with_model(identity, form.shape(), evidence, |revision| {
-        parameters::model(on, dense.shape(), dense.rounding, revision)
+        parameters::model(on, dense.shape(), dense.modifier, revision)
     })
     .sums_as(&dense.name())
 }

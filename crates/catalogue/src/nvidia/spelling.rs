@@ -1,8 +1,9 @@
 //! How NVIDIA's instructions are written: our short name, full PTX, SASS. All of it follows from a form.
 
-use bitmma_formats::{BF16, E2M1, F16, F64, Format, TF32, UE4M3};
+use bitmma_formats::{B1, BF16, E2M1, F16, F64, Format, TF32, UE4M3};
 
 use super::form::Form;
+use super::parameters::SATURATES;
 use crate::architecture::Architecture::{self, Ada, Ampere};
 use crate::extent::Extent;
 use crate::instruction::{Family, M, N};
@@ -33,7 +34,13 @@ impl Form {
     /// D, A, B, C, scale factors; C only where `with_c`.
     fn types(&self, with_c: bool) -> String {
         let c = if with_c { self.c.name } else { "" };
-        dotted(&[self.d.name, self.a.name, self.b.name, c, self.scale.map_or("", |s| s.format.name)])
+        let scale = self.scale.map_or("", |s| s.format.name);
+        dotted(&[self.d.name, self.a.name, self.b.name, c, scale, self.counting()])
+    }
+
+    /// How single bits are multiplied and summed.
+    fn counting(&self) -> &'static str {
+        if self.a == B1 { "and.popc" } else { "" }
     }
 
     /// The short name.
@@ -48,9 +55,14 @@ impl Form {
             Family::Mfma => "v_mfma",
         };
         let block = self.scale.map_or(String::new(), |scale| format!("block{}", scale.size));
-        let rounding = if self.rounding == "rn" { "" } else { self.rounding };
+        let modifier = if self.modifier == "rn" { "" } else { self.modifier };
         let with_c = matches!(self.family, Family::MmaSync | Family::MmaSp | Family::Wmma);
-        dotted(&[prefix, &self.shape_name(), self.kind, &block, rounding, &self.types(with_c)])
+        let types = self.types(with_c);
+        match (self.family, self.a.is_integer()) {
+            // as PTX has it
+            (Family::Wmma, true) => dotted(&[prefix, &self.shape_name(), &types, modifier]),
+            _ => dotted(&[prefix, &self.shape_name(), self.kind, &block, modifier, &types]),
+        }
     }
 
     /// Every other spelling but the SASS name.
@@ -60,9 +72,9 @@ impl Form {
             format!("block_scale.scale_vec::{}X", self.products() / scale.size)
         });
         // "rn" may be written or not
-        let roundings: &[&str] = if self.rounding == "rn" { &["", "rn"] } else { &[self.rounding] };
-        // only m8n8k4 on FP16 and wmma leave the layout open
-        let open = self.family == Family::Wmma || (self.blocks == 4 && self.a == F16);
+        let roundings: &[&str] = if self.modifier == "rn" { &["", "rn"] } else { &[self.modifier] };
+        // only m8n8k4 on FP16 and wmma on elements of 8 bits or more leave the layout open
+        let open = (self.family == Family::Wmma && self.a.bits() >= 8) || (self.blocks == 4 && self.a == F16);
         let layouts = if open { &LAYOUTS[..] } else { &LAYOUTS[..1] };
         let mut aliases = vec![];
         match self.family {
@@ -72,8 +84,15 @@ impl Form {
                     let head = ["mma.sync.aligned", &shape, layout];
                     aliases.push(dotted(&[&head[..], &[self.kind, &vector, rounding, &types]].concat()));
                 }
-                if self.rounding == "rn" {
+                if self.modifier == "rn" {
                     aliases.push(dotted(&["mma", &shape, "rn", &self.types(true)]));
+                }
+            }
+            Family::Wmma if self.a.is_integer() => {
+                let types = dotted(&[self.d.name, self.a.name, self.b.name, self.c.name]);
+                for layout in layouts {
+                    let head = ["wmma.mma", self.counting(), "sync.aligned", layout, &shape];
+                    aliases.push(dotted(&[&head[..], &[&types, self.modifier]].concat()));
                 }
             }
             Family::Wmma => {
@@ -83,7 +102,7 @@ impl Form {
                         if self.a == F16 { dotted(&[self.d.name, self.c.name]) } else { self.types(true) };
                     aliases.push(dotted(&["wmma.mma.sync.aligned", layout, &shape, rounding, &types]));
                 }
-                if self.rounding == "rn" {
+                if self.modifier == "rn" {
                     aliases.push(dotted(&["wmma", &shape, "rn", &self.types(true)]));
                 }
             }
@@ -93,15 +112,26 @@ impl Form {
                 let plain = self.kind.is_empty() && !(self.a.bits() == 8 && self.d == F16);
                 for head in ["mma.sp::ordered_metadata.sync.aligned", "mma.sp.sync.aligned"] {
                     if plain || head.contains("ordered") {
-                        aliases.push(dotted(&[head, &shape, "row.col", self.kind, &vector, &types]));
+                        let tail = [self.kind, &vector, self.modifier, &types];
+                        aliases.push(dotted(&[&[head, &shape, "row.col"][..], &tail].concat()));
                     }
                 }
             }
             Family::WgmmaSp => {
-                aliases.push(dotted(&["wgmma.mma_async.sp.sync.aligned", &shape, &self.types(false)]));
+                aliases.push(dotted(&[
+                    "wgmma.mma_async.sp.sync.aligned",
+                    &shape,
+                    self.modifier,
+                    &self.types(false),
+                ]));
             }
             Family::Wgmma => {
-                aliases.push(dotted(&["wgmma.mma_async.sync.aligned", &shape, &self.types(false)]));
+                aliases.push(dotted(&[
+                    "wgmma.mma_async.sync.aligned",
+                    &shape,
+                    self.modifier,
+                    &self.types(false),
+                ]));
             }
             // the types stand in a descriptor, not in the name
             Family::Tcgen05 => aliases.push(dotted(&["tcgen05.mma.cta_group::1", self.kind, &vector])),
@@ -112,8 +142,10 @@ impl Form {
 
     /// The SASS instruction, with placeholders for ranges.
     pub(super) fn sass(&self, architecture: Architecture) -> String {
-        // H: half and wider, Q: a quarter (8 bits) and narrower, O: an eighth (4 bits)
+        // I: integers, B: bits, H: half and wider, Q: a quarter (8 bits) and narrower, O: an eighth (4 bits)
         let unit = match (self.a, self.kind) {
+            (B1, _) => "B",
+            (a, _) if a.is_integer() => "I",
             (F64, _) => "D",
             (_, "kind::mxf4" | "kind::mxf4nvf4") => "O",
             (a, _) if a.bits() <= 8 => "Q",
@@ -137,8 +169,13 @@ impl Form {
     fn sass_types(&self, unit: &str) -> String {
         let d = upper(self.d);
         match unit {
-            "D" if self.rounding == "rn" => String::new(),
-            "D" => self.rounding.to_ascii_uppercase(),
+            "B" => self.counting().to_ascii_uppercase(),
+            "I" => {
+                let saturates = if self.modifier == SATURATES { "SAT" } else { "" };
+                dotted(&[&upper(self.a), &upper(self.b), saturates])
+            }
+            "D" if self.modifier == "rn" => String::new(),
+            "D" => self.modifier.to_ascii_uppercase(),
             "H" if self.blocks == 4 => dotted(&[&d, &upper(self.c)]),
             "H" if self.a == BF16 || self.a == TF32 => dotted(&[&d, &upper(self.a)]),
             "H" => d,

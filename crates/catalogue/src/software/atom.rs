@@ -6,7 +6,8 @@ use bitmma_formats::*;
 use super::meaning::{Meaning, UNKNOWN_WORD, Wanted, read_words, sorted};
 use crate::instruction::Family;
 
-const INTEGER: &str = "is an integer instruction; bitmma models floating-point ones";
+const XOR: &str =
+    "counts the bits of A and B that differ (XORPOPC), which is no sum of products; bitmma models ANDPOPC";
 const COMPLEX: &str = "multiplies complex numbers by several instructions on real ones; bitmma models those";
 const SCALED: &str = "scales D by a power of two first (scale-input-d), which bitmma does not model";
 const PAIR: &str = "works on a pair of CTAs (cta_group::2), which bitmma does not model";
@@ -27,19 +28,19 @@ const TYPES: &[(&str, Option<Format>, &str)] = &[
     ("E2M1", Some(E2M1), ""),
     ("GC64", None, COMPLEX),
     ("C64", None, COMPLEX),
-    ("S32", None, INTEGER),
-    ("S8", None, INTEGER),
-    ("U8", None, INTEGER),
-    ("S4", None, INTEGER),
-    ("U4", None, INTEGER),
-    ("U1", None, INTEGER),
+    ("S32", Some(S32), ""),
+    ("S8", Some(S8), ""),
+    ("U8", Some(U8), ""),
+    ("S4", Some(S4), ""),
+    ("U4", Some(U4), ""),
+    ("U1", Some(B1), ""),
 ];
 
 /// What stands for the kind in the name of an atom or operation of Blackwell: the kind, or the formats.
 #[rustfmt::skip]
 const KINDS: &[(&str, &str)] = &[
-    ("F16BF16", "kind::f16."), ("TF32", "kind::tf32."), ("F8F6F4", "kind::f8f6f4."), ("FP8", "kind::f8f6f4."), ("MXF8F6F4", "kind::mxf8f6f4."),
-    ("MXF8", "kind::mxf8f6f4."), ("MXF4", "kind::mxf4"), ("MXF4NVF4", "kind::mxf4nvf4."),
+    ("F16BF16", "kind::f16."), ("I8", "kind::i8."), ("TF32", "kind::tf32."), ("F8F6F4", "kind::f8f6f4."), ("FP8", "kind::f8f6f4."), ("MXF8F6F4", "kind::mxf8f6f4."),
+    ("S8", "kind::i8."), ("MXF8", "kind::mxf8f6f4."), ("MXF4", "kind::mxf4"), ("MXF4NVF4", "kind::mxf4nvf4."),
 ];
 
 fn types(mut text: &str) -> Option<Vec<(Option<Format>, &'static str)>> {
@@ -103,9 +104,15 @@ fn named(path: &[&str], generation: Option<u32>, is_gmma: bool, arguments: &str)
     let is_sparse = has("SPARSE");
     let is_shape = |token: &str| shape(token).is_some();
     let is_types = |token: &str| types(token).is_some_and(|found| found.len() >= 3);
-    let is_kind = |token: &str| KINDS.iter().any(|(kind, _)| *kind == token) || token == "S8";
-    let is_integer =
-        path.iter().filter_map(|token| types(token)).flatten().any(|(format, _)| format.is_none());
+    let is_kind = |token: &str| KINDS.iter().any(|(kind, _)| *kind == token);
+    let is_integer = path
+        .iter()
+        .filter_map(|token| types(token))
+        .flatten()
+        .any(|(format, _)| format.is_some_and(|format| format.is_integer()));
+    if has("XORPOPC") {
+        return known(XOR);
+    }
     let is_known = |token: &str| {
         let layout = matches!(token, "SS" | "RS" | "TS" | "TN" | "NT" | "NN" | "TT" | "VS");
         let plain = matches!(token, "MMA" | "GMMA" | "SPARSE");
@@ -117,26 +124,25 @@ fn named(path: &[&str], generation: Option<u32>, is_gmma: bool, arguments: &str)
     if let Some(token) = path.iter().find(|token| !is_known(token)) {
         return is_atom.then(|| Meaning::refused(*token, UNKNOWN_PART));
     }
+    let is_saturating = has("SATURATE");
     let (sizes, formats) = match read_words(arguments, is_neutral, refused) {
         Ok(words) => sorted(words),
         Err(refused) => return Some(refused),
     };
     if generation == Some(100) && has("MMA") {
-        if has("S8") {
-            return known(INTEGER);
-        }
         if is_sparse {
             return known("is a sparse tcgen05.mma, which bitmma does not model");
         }
         let (_, part) = KINDS.iter().find(|(kind, _)| has(kind))?;
-        let wanted = Wanted { families: vec![Family::Tcgen05], part, ..Wanted::default() };
+        let families = vec![Family::Tcgen05];
+        let wanted = Wanted { families, part, is_saturating, ..Wanted::default() };
         return Some(with_arguments(wanted, &formats, &sizes));
     }
     let [m, n, k] = path.iter().find_map(|token| shape(token))?;
     if generation == Some(100) {
         return known(CORES); // SM100_2x1x1_F32F32F32F32: two fused multiply-adds
     }
-    let mut wanted = Wanted { m: Some(m), n: Some(n), k: Some(k), ..Wanted::default() };
+    let mut wanted = Wanted { m: Some(m), n: Some(n), k: Some(k), is_saturating, ..Wanted::default() };
     let is_warpgroup = is_gmma || m == 64;
     wanted.families = vec![match (is_warpgroup, is_sparse) {
         (true, false) => Family::Wgmma,
@@ -224,9 +230,6 @@ fn operation(text: &str) -> Option<Meaning> {
     let mut parts = name.rsplit('.');
     let kind = parts.next()?.strip_prefix("Mma")?.strip_suffix("Op")?.to_ascii_uppercase();
     let family = parts.next()?;
-    if kind == "I8" {
-        return Some(Meaning::Known(INTEGER));
-    }
     let (families, has_kinds) = match family {
         "warp" => (vec![Family::MmaSync], kind.starts_with("MX")),
         "warpgroup" => (vec![Family::Wgmma], false),
@@ -241,6 +244,7 @@ fn operation(text: &str) -> Option<Meaning> {
             "F16BF16" => "16.f", // f32.f16.f16.f32, f32.bf16.bf16.f32: a 16-bit A
             "TF32" => ".tf32.",
             "F8" | "FP8" => ".e",
+            "I8" => ".s32.",
             _ => return None,
         };
     }
@@ -251,8 +255,8 @@ fn operation(text: &str) -> Option<Meaning> {
     // A and B share a type but where there are three (A, B, accumulator); MXF4 and TF32 have none of their own
     match (kind.as_str(), &formats[..]) {
         (_, []) => {}
-        ("F8" | "FP8", [a, b, d]) => (wanted.a, wanted.b, wanted.d) = (Some(*a), Some(*b), Some(*d)),
-        ("F16BF16" | "F8" | "FP8" | "F8F6F4", [ab, d]) => {
+        ("F8" | "FP8" | "I8", [a, b, d]) => (wanted.a, wanted.b, wanted.d) = (Some(*a), Some(*b), Some(*d)),
+        ("F16BF16" | "F8" | "FP8" | "F8F6F4" | "I8", [ab, d]) => {
             (wanted.a, wanted.b, wanted.d) = (Some(*ab), Some(*ab), Some(*d));
         }
         ("MXF4NVF4", [scale]) if !scale.is_signed() => wanted.scale = Some(*scale),

@@ -1,6 +1,6 @@
 //! Calls whose arguments are sizes and types: WMMA of CUDA C++ and of CUTLASS, fragments of rocWMMA, CUTLASS' `arch::Mma`.
 
-use super::meaning::{Meaning, Options, UNKNOWN_WORD, Wanted, read_words, sorted};
+use super::meaning::{Meaning, Options, UNKNOWN_WORD, Wanted, read_words, sorted, words};
 use crate::instruction::Family::{self, Mfma, MmaSync, Wmma};
 
 /// How the formats of a call are ordered.
@@ -30,11 +30,7 @@ const INTRINSICS: [&str; 3] = ["llvm.amdgcn.mfma.", "rocdl.mfma.", "amdgcn.mfma.
 
 pub(super) fn meaning(text: &str) -> Option<Meaning> {
     let lower = text.to_ascii_lowercase();
-    if let Some(rest) = INTRINSICS
-        .iter()
-        .find_map(|prefix| lower.strip_prefix(prefix))
-        .filter(|rest| !rest.starts_with("i32"))
-    {
+    if let Some(rest) = INTRINSICS.iter().find_map(|prefix| lower.strip_prefix(prefix)) {
         let spelling = format!("__builtin_amdgcn_mfma_{}", rest.replace('.', "_"));
         return Some(Meaning::Spelling(spelling, Options::default()));
     }
@@ -53,9 +49,12 @@ fn wanted(families: &[Family], order: Types, arguments: &str) -> Result<Meaning,
     let neutral = |word: &str| {
         let role = matches!(word, "matrix_a" | "matrix_b" | "accumulator");
         let layout = matches!(word, "row_major" | "col_major" | "rowmajor" | "columnmajor" | "void");
-        let plain = matches!(word, "gemmshape" | "opmultiplyadd");
-        role || layout || plain || is_function && word != "true"
+        let plain = matches!(word, "gemmshape" | "opmultiplyadd" | "opmultiplyaddsaturate");
+        role || layout || plain || is_function
     };
+    // the last argument of mma_sync, and CUTLASS' operation
+    let saturates = |word: &str| word == "true" || word.rsplit("::").next() == Some("opmultiplyaddsaturate");
+    let is_saturating = words(arguments).any(|word| saturates(&word.to_ascii_lowercase()));
     let (sizes, formats) = sorted(read_words(arguments, neutral, refused)?);
     let most = if is_function { 0 } else { 3 + usize::from(matches!(order, Types::Product)) };
     if let Some(size) = sizes.get(most) {
@@ -64,6 +63,7 @@ fn wanted(families: &[Family], order: Types, arguments: &str) -> Result<Meaning,
     let size = |index: usize| sizes.get(index).copied();
     let mut wanted =
         Wanted { families: families.to_vec(), m: size(0), n: size(1), k: size(2), ..Wanted::default() };
+    wanted.is_saturating = is_saturating;
     let mut options = Options::default();
     match order {
         Types::Fragment if arguments.contains("accumulator") => wanted.d = formats.first().copied(),
@@ -76,6 +76,11 @@ fn wanted(families: &[Family], order: Types, arguments: &str) -> Result<Meaning,
             wanted.c = formats.get(2).copied();
             wanted.d = wanted.c;
         }
+    }
+    if let Some(format) = formats.iter().find(|format| is_saturating && !format.is_integer()) {
+        let why = format!("saturates the result, which bitmma does not model of {format}");
+        let option = words(arguments).find(|word| saturates(&word.to_ascii_lowercase()));
+        return Err(Meaning::refused(option.unwrap_or_default(), why));
     }
     let taken = if matches!(order, Types::Product) { 3 } else { 1 };
     if let Some(format) = formats.get(taken) {
@@ -98,8 +103,7 @@ fn wanted(families: &[Family], order: Types, arguments: &str) -> Result<Meaning,
 fn refused(word: &str) -> Option<&'static str> {
     let word = word.rsplit("::").next().unwrap_or(word);
     match word {
-        "true" => Some("saturates the result (satf), which bitmma does not model"),
-        "opmultiplyadd" => None,
+        "opmultiplyadd" | "opmultiplyaddsaturate" => None,
         _ if word.starts_with("op") => {
             Some("is another operation than OpMultiplyAdd, which bitmma does not model")
         }

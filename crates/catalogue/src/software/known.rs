@@ -1,9 +1,12 @@
-//! Names that are known and are not an instruction of the catalogue: calls of libraries, integer and sparse
+//! Names that are known and are not an instruction of the catalogue: calls of libraries, some integer and sparse
 //! instructions, instructions of architectures that are not modeled.
 
 use super::meaning::Meaning;
 
-const INTEGER: &str = "is an integer instruction; bitmma models floating-point ones";
+const DOT: &str = "is an integer dot product of one thread; bitmma models matrix instructions";
+const XOR: &str = "counts the bits of A and B that differ (.xor.popc), which is no sum of products; bitmma models .and.popc";
+const SATURATES: &str =
+    "saturates its result (.satfinite, .SAT), which bitmma does not model of floating point";
 const RDNA: &str = "is an instruction of RDNA, which bitmma does not model";
 const CDNA4: &str =
     "is an instruction of CDNA4 (gfx950), which bitmma does not model; CDNA3 has shorter ones of its own";
@@ -20,7 +23,7 @@ const PAIR: &str = "works on a pair of CTAs (cta_group::2), which bitmma does no
 /// What a name begins with, in lower case, and what it is.
 #[rustfmt::skip]
 const BEGINNINGS: &[(&[&str], &str)] = &[
-    (&["imma", "bmma", "igmma", "bgmma", "utcimma", "v_mfma_i32", "llvm.amdgcn.mfma.i32", "rocdl.mfma.i32", "__builtin_amdgcn_mfma_i32", "v_dot", "__dp4a"], INTEGER),
+    (&["v_dot", "__dp4a", "dp4a", "dp2a"], DOT),
     (&["v_wmma", "__builtin_amdgcn_wmma", "__builtin_amdgcn_swmmac", "v_swmmac", "llvm.amdgcn.wmma", "rocdl.wmma"], RDNA),
     (&["v_smfmac", "__builtin_amdgcn_smfmac", "llvm.amdgcn.smfmac", "rocdl.smfmac"], SPARSE),
     (&["v_mfma_scale", "__builtin_amdgcn_mfma_scale", "v_mfma_f32_16x16x128", "v_mfma_f32_32x32x64", "v_mfma_f32_16x16x32_f16", "v_mfma_f32_16x16x32_bf16",
@@ -38,10 +41,10 @@ const BEGINNINGS: &[(&[&str], &str)] = &[
 
 /// What a name of PTX, SASS or AMD's assembler contains, and what it is.
 const PARTS: &[(&str, &str)] = &[
-    (".s32.", INTEGER),
-    (".s8.", INTEGER),
-    (".u8.", INTEGER),
-    (".sat", "saturates its result (.satfinite, .SAT), which bitmma does not model"),
+    ("xor.popc", XOR),
+    (".satfinite.f", SATURATES),
+    (".f16.sat", SATURATES),
+    (".f32.sat", SATURATES),
     (".ashift", "shifts the rows of A (.ashift), which bitmma does not model"),
     (
         ".collector::",
@@ -52,7 +55,6 @@ const PARTS: &[(&str, &str)] = &[
     ("abid", "broadcasts blocks of A (cbsz, abid), which bitmma does not model"),
     ("blgp", "permutes or negates B (blgp), which bitmma does not model"),
     ("neg:[", "negates operands (neg), which bitmma does not model"),
-    ("kind::i8", INTEGER),
     ("cta_group::2", PAIR),
     ("tcgen05.mma.sp", "is a sparse tcgen05.mma, which bitmma does not model"),
     ("tcgen05.mma.ws", "is a .ws form of tcgen05.mma, which bitmma does not model"),

@@ -31,6 +31,8 @@ pub(crate) struct Wanted {
     pub block: Option<usize>,
     /// Whether the row must have scale factors, or must not.
     pub is_scaled: Option<bool>,
+    /// Whether a result beyond the range becomes the nearest number in it: of integers, `.satfinite`.
+    pub is_saturating: bool,
     /// Only the rows with the largest K of those that are left.
     pub is_longest: bool,
 }
@@ -42,6 +44,7 @@ impl Wanted {
             && row.name().contains(self.part)
             // only PTX can ask for another rounding of FP64
             && ![".rz.", ".rm.", ".rp."].iter().any(|rounding| row.name().contains(rounding))
+            && self.is_saturating == row.saturates()
             && self.k.is_none_or(|k| k == row.k)
             && (!self.is_longest || row.blocks == 1)
             && is(self.a, row.a)

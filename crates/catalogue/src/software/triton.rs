@@ -95,6 +95,9 @@ impl<'t> Call<'t> {
     /// The format that an argument names; `None` for the name of a tensor.
     fn format(&self, parameter: &str) -> Result<Option<Format>, Meaning> {
         match self.get(parameter).map(alias::find) {
+            Some(Ok(format)) if format.is_integer() && ![S8, S32].contains(&format) => {
+                Err(Meaning::Known(NEGATIVE_FORMAT))
+            }
             Some(Ok(format)) => Ok(Some(format)),
             Some(Err(alias::UnknownFormat::Other { .. })) => Err(Meaning::Known(NEGATIVE_FORMAT)),
             Some(Err(_)) | None => Ok(None),
@@ -167,6 +170,7 @@ fn output(call: &Call<'_>, a: Option<Format>, options: &mut Options) -> Result<O
         Some(BF16) => {
             return Err(refused("out_dtype", given, "is an error in Triton: ask for float32, and convert"));
         }
+        Some(S32) if a.is_some_and(|a| a.is_integer()) => {}
         Some(other) if ![F16, F32, F64].contains(&other) => {
             return Err(refused(
                 "out_dtype",
@@ -176,10 +180,12 @@ fn output(call: &Call<'_>, a: Option<Format>, options: &mut Options) -> Result<O
         }
         _ => {}
     }
-    let (Some(a), wanted) = (a, asked.unwrap_or(F32)) else { return Ok(asked) };
+    let usual = if a.is_some_and(|a| a.is_integer()) { S32 } else { F32 };
+    let (Some(a), wanted) = (a, asked.unwrap_or(usual)) else { return Ok(asked) };
     let own = match a {
         F64 => Some(F64),
         F32 | BF16 => Some(F32),
+        S8 => Some(S32),
         _ => None,
     };
     if let Some(acc) = call.format("acc")?
@@ -276,7 +282,7 @@ fn dot(architecture: Architecture, call: &Call<'_>) -> Result<Meaning, Meaning> 
     let mut options = Options::default();
     let (input, other) = (call.format("input")?, call.format("other")?);
     let (of_a, of_b) = (input.or(other), other.or(input));
-    let is_fp8 = |format: Format| format.bits() == 8;
+    let is_fp8 = |format: Format| format.bits() == 8 && !format.is_integer();
     if let (Some(a), Some(b)) = (of_a, of_b)
         && a != b
         && !(is_fp8(a) && is_fp8(b))

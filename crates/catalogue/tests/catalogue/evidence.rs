@@ -70,6 +70,7 @@ fn only_native_instructions_of_the_papers_tables_are_printed() {
             || mixed
             || quarter_of_turing
             || row.family == Family::Wmma
+            || row.d.is_integer()
             || is_like_another;
         match row.evidence {
             Evidence::Printed { on } => {
@@ -77,6 +78,7 @@ fn only_native_instructions_of_the_papers_tables_are_printed() {
                 assert_eq!(Some(on), row.architecture.papers_chip(), "{place}");
             }
             Evidence::Inferred { why } => assert!(unprinted && !why.is_empty(), "{place}"),
+            Evidence::Defined { by } => assert!(row.d.is_integer() && !by.is_empty(), "{place}"),
             Evidence::Recorded { .. } => {}
         }
     }

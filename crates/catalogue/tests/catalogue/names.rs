@@ -127,7 +127,7 @@ const REFUSED: &[(Architecture, &str, &str)] = &[
     (Cdna3, "v_mfma_f32_32x32x8_f61", "cdna3 has no instruction 'v_mfma_f32_32x32x8_f61'; did you mean v_mfma_f32_32x32x8_f16, v_mfma_f32_32x32x8_bf16, v_mfma_f32_32x32x8bf16?"),
     (Cdna3, "banana", "cdna3 has no instruction 'banana'; `bitmma list cdna3` lists them"),
     (Cdna3, "", "cdna3 has no instruction ''; `bitmma list cdna3` lists them"),
-    (Hopper, "wgmma.m64n{k16.f32", "hopper has no instruction 'wgmma.m64n{k16.f32'; did you mean wgmma.m64n8k16.f32.f16.f16, wgmma.m64n8k16.f16.f16.f16, wgmma.m64n8k16.f32.bf16.bf16?"),
+    (Hopper, "wgmma.m64n{k16.f32", "hopper has no instruction 'wgmma.m64n{k16.f32'; did you mean wgmma.m64n8k16.f32.f16.f16, wgmma.m64n8k32.s32.s8.s8, wgmma.m64n8k32.s32.s8.u8?"),
     (Hopper, "mma.m16n8k99999999999999999999999.f32", "hopper has no instruction 'mma.m16n8k99999999999999999999999.f32'; `bitmma list hopper` lists them"),
 ];
 
@@ -256,7 +256,9 @@ fn every_word_of_several_must_match() {
             Err(error) => panic!("{text}: {error}"),
         }
     }
-    let error = find(Hopper, "wgmma int8").unwrap_err();
+    assert_eq!(find(Hopper, "wgmma int8").unwrap().name(), "wgmma.m64n8k32.s32.s8.s8");
+    assert_eq!(find(Hopper, "wgmma u8 satfinite").unwrap().name(), "wgmma.m64n8k32.satfinite.s32.u8.u8");
+    let error = find(Hopper, "wgmma int16").unwrap_err();
     assert!(matches!(error, LookupError::NotAnInstruction { .. }), "{error}");
     let error = find(Ampere, "wgmma f16").unwrap_err().to_string();
     assert!(error.contains("found on hopper"), "{error}");

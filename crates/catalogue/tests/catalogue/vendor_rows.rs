@@ -1,4 +1,4 @@
-//! The catalogue against the vendors' assemblers: every dense floating-point form is there (and every sparse
+//! The catalogue against the vendors' assemblers: every dense form is there (and every sparse
 //! one of `mma.sp` and `wgmma.mma_async.sp` that is one instruction), with the same shape, formats, blocks, scale factors, SASS; and nothing is there that they do not take.
 
 use std::collections::{BTreeMap, HashSet};
@@ -23,7 +23,7 @@ fn is_listed_sparse(record: &Record) -> bool {
         && record["native_single_instruction"] == "yes"
 }
 
-/// Whether the catalogue should have it: dense, floating-point, no `.ws`, no `cta_group::2`; or sparse.
+/// Whether the catalogue should have it: dense, no `.ws`, no `cta_group::2`; or sparse.
 fn is_listed(record: &Record) -> bool {
     if is_listed_sparse(record) {
         return true;
@@ -32,7 +32,6 @@ fn is_listed(record: &Record) -> bool {
     record["dense_or_sparse"] == "dense"
         && families.contains(&record["family"].as_str())
         && !record["instruction"].contains("cta_group::2")
-        && record.get("floating_point").is_none_or(|floating| floating == "True")
 }
 
 /// `16`, `64|128`, `8..256 step 8 (all 32 assemble)`.
@@ -52,9 +51,14 @@ fn extent(text: &str) -> Extent {
     }
 }
 
-/// The file describes its XF32 in words.
+/// The file describes its XF32 in words, and has AMD's words for integers.
 fn type_name(text: &str) -> &str {
-    if text.starts_with("xf32 ") { "xf32" } else { text }
+    match text {
+        "i8" => "s8",
+        "i32" => "s32",
+        _ if text.starts_with("xf32 ") => "xf32",
+        _ => text,
+    }
 }
 
 fn agrees(record: &Record, row: &Instruction) -> Result<(), String> {
@@ -174,13 +178,72 @@ fn nvidia_rows_agree() {
         checked += 1;
     }
     println!("{checked} forms of NVIDIA agree");
-    for row in catalogue().iter().filter(|row| row.family != Family::Mfma) {
+    for row in catalogue().iter().filter(|row| row.family != Family::Mfma && !row.d.is_integer()) {
         assert!(
             seen.contains(&(row.architecture.unit(), row.name())),
             "{} {row}: no assembler takes it",
             row.architecture
         );
     }
+}
+
+/// Integers: what `ptxas` takes has a row, of one instruction where it is assembled to one of as many products, and every row but
+/// those of `tcgen05` is taken.
+#[test]
+fn integer_rows_of_nvidia_agree() {
+    let mut seen = HashSet::new();
+    for record in records("integers_nvidia.csv") {
+        let (on, text) = (architecture(&record), &record["instruction"]);
+        let found = find(on, text).unwrap_or_else(|error| panic!("{on} {text}: {error}"));
+        let row = found.instruction;
+        assert!(row.d.is_integer() && row.model(Revision::Paper).is_some(), "{on} {text}");
+        assert_eq!(row.saturates(), text.contains("satfinite"), "{on} {text}");
+        let (count, names) = sass(&record["sass"]);
+        let ours = row.sass().unwrap().replace("{8..256}", &found.n.to_string());
+        assert_eq!(names, HashSet::from([ours]), "{on} {text}");
+        match &row.composed_of {
+            None => assert_eq!(count, 1, "{on} {text}"),
+            Some(composition) => {
+                assert_eq!(composition.count, count, "{on} {text}");
+                let part = find(on, &composition.part).unwrap().instruction;
+                assert!(part.is_native() && part.sass() == row.sass(), "{on} {text}");
+            }
+        }
+        // the shape and the types in the name are those of the row
+        let word = text.split('.').find(|word| word.starts_with('m') && word.contains('k')).unwrap();
+        assert_eq!(word, format!("m{}n{}k{}", found.m, found.n, row.k), "{on} {text}");
+        let types = if row.name().starts_with("wgmma") {
+            vec![row.d, row.a, row.b]
+        } else {
+            vec![row.d, row.a, row.b, row.c]
+        };
+        let types = types.iter().map(|format| format.name).collect::<Vec<_>>().join(".");
+        assert!(text.contains(&format!(".{types}")), "{on} {text}");
+        seen.insert((on, row.name()));
+    }
+    let rows = || catalogue().iter().filter(|row| row.d.is_integer() && row.family != Family::Mfma);
+    for row in rows().filter(|row| row.family != Family::Tcgen05) {
+        assert!(
+            seen.contains(&(row.architecture, row.name())),
+            "{} {row}: no assembler takes it",
+            row.architecture
+        );
+    }
+    assert_eq!((seen.len(), rows().count()), (549, 557));
+}
+
+/// N of integers is 8, 24 or a multiple of 16 (PTX ISA, "Warpgroup-level matrix shape" and "tcgen05", tables of shapes).
+#[test]
+fn n_of_integers_has_gaps() {
+    for name in ["wgmma.m64n8k32.s32.s8.s8", "wgmma.m64n8k256.s32.b1.b1.and.popc"] {
+        let row = find(Architecture::Hopper, name).unwrap().instruction;
+        let sizes: Vec<usize> = row.n.sizes().collect();
+        let expected: Vec<usize> = (1..=256).filter(|n| [8, 24].contains(n) || n % 16 == 0).collect();
+        assert_eq!(sizes, expected);
+        assert!((0..300).all(|n| row.n.contains(n) == expected.contains(&n)));
+    }
+    let refused = find(Architecture::Hopper, "wgmma.m64n40k32.s32.s8.s8").unwrap_err().to_string();
+    assert!(refused.contains("8 to 32 in steps of 8, from there to 256 in steps of 16"), "{refused}");
 }
 
 #[test]
@@ -250,7 +313,8 @@ fn counts() {
     let expected = expected_counts();
     for architecture in Architecture::ALL {
         let mut count = [0; 3];
-        for row in of(architecture) {
+        let is_counted = |row: &&Instruction| !row.d.is_integer() || row.family == Family::Mfma;
+        for row in of(architecture).filter(is_counted) {
             count[if row.unknown.is_some() { 2 } else { usize::from(row.composed_of.is_some()) }] += 1;
         }
         let [native, composed, unknown] = count;

@@ -27,7 +27,7 @@ impl Output {
             return Err(wrong("the name must end in .npy or .safetensors".to_owned()));
         };
         match kind {
-            Kind::Npy if npy::float_bytes(format).is_none() => {
+            Kind::Npy if !npy::has_type(format) => {
                 return Err(wrong(format!(
                     "D is {format}, which .npy has no type for; write a .safetensors file"
                 )));

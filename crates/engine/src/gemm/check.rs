@@ -1,5 +1,6 @@
 //! Whether operands and options fit a target.
 
+use bitmma_formats::text::display;
 use bitmma_formats::{F32, FORMATS};
 
 use super::options::{GemmOptions, option};
@@ -23,9 +24,13 @@ pub struct Shapes {
     pub scale_b: Option<Described>,
 }
 
-/// Whether results can be converted so: they have a sign.
+/// Whether results can be converted so: to floating-point numbers with a sign.
 pub(super) fn check_output(options: &GemmOptions<'_>) -> Result<(), Error> {
     match options.output.map(|output| output.conversion.format) {
+        Some(format) if format.is_integer() => {
+            let allowed = "D is converted to a floating-point format, or stays as it is".to_owned();
+            Err(option("output", format, allowed))
+        }
         Some(format) if !format.is_signed() => {
             let signed = FORMATS.iter().filter(|format| format.is_signed());
             let names: Vec<&str> = signed.map(|format| format.name).collect();
@@ -33,6 +38,33 @@ pub(super) fn check_output(options: &GemmOptions<'_>) -> Result<(), Error> {
             Err(option("output", format, allowed))
         }
         _ => Ok(()),
+    }
+}
+
+/// Whether options are left out that integers do not have: D is the exact sum of the products and C, whatever the order.
+pub(super) fn check_integers(target: &Target, options: &GemmOptions<'_>) -> Result<(), Error> {
+    if !target.model.is_integer() {
+        return Ok(());
+    }
+    let working = target.working_format();
+    let other = |factor: Option<u64>| {
+        factor.filter(|factor| *factor != working.one_code()).map(|code| display(&working, code))
+    };
+    let number = |count: Option<usize>| count.map(|count| count.to_string());
+    let given = [
+        ("split_k", number(options.split_k.filter(|parts| *parts != 1))),
+        ("promote_every", number(options.promote_every)),
+        ("scale_blocks", options.scale_blocks.map(|blocks| blocks.to_string())),
+        ("c_last", options.c_last.then(|| "true".to_owned())),
+        ("alpha", other(options.alpha)),
+        ("beta", other(options.beta)),
+    ];
+    match given.into_iter().find_map(|(name, value)| Some((name, value?))) {
+        Some((name, value)) => {
+            let allowed = format!("{} sums integers and C exactly, in 32 bits; leave it out", target.name);
+            Err(option(name, value, allowed))
+        }
+        None => Ok(()),
     }
 }
 

@@ -83,7 +83,7 @@ pub fn element(
         let d = match schedule.only_chain() {
             Some(chain) => run(chain, c.map_or(0, |(_, code)| code)),
             None => c.map_or(0, |(format, code)| {
-                Converter::new(format, own.to, Some(model.emitted_nan()), 0).by_definition(code)
+                Converter::new(format, own.to, model.emitted_nan(), 0).by_definition(code)
             }),
         };
         let code = match schedule.output {
@@ -156,7 +156,7 @@ pub(super) fn no_instruction() -> Error {
 
 /// From W into D as the instruction has it.
 pub(super) fn to_d(target: &Target, working: Format, count: usize) -> Converter {
-    let nan = Some(target.model().emitted_nan());
+    let nan = target.model().emitted_nan();
     Converter::new(working, OutputConversion::nearest(target.model().d), nan, count)
 }
 

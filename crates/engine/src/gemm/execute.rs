@@ -289,7 +289,7 @@ impl<'j> Job<'j> {
         let to = to_d(target, self.schedule.working, 0).to;
         match self.c_of(tile)? {
             Some(c) => {
-                let nan = Some(target.model().emitted_nan());
+                let nan = target.model().emitted_nan();
                 convert(c.codes(), &Converter::new(c.format(), to, nan, tile.len()))
             }
             None => zeros(d, (1, tile.rows.len(), tile.columns.len())),

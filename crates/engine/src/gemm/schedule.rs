@@ -9,7 +9,7 @@ use bitmma_formats::Format;
 use bitmma_kernel::{Ending, Order, ScaleBlocks};
 use serde::{Deserialize, Serialize};
 
-use super::check::{Shapes, check, check_output};
+use super::check::{Shapes, check, check_integers, check_output};
 use super::convert::OutputConversion;
 use super::options::{GemmOptions, option};
 use super::target::Target;
@@ -247,6 +247,7 @@ impl Schedule {
     pub fn new(target: &Target, shapes: &Shapes, options: &GemmOptions<'_>) -> Result<Schedule, Error> {
         check(target, shapes, options.scale_blocks)?;
         check_output(options)?;
+        check_integers(target, options)?;
         let working = target.working_format();
         let factor = |name: &'static str, code: Option<u64>| match code {
             Some(code) if code > working.max_code() => Err(option(

@@ -99,9 +99,16 @@ impl Target {
         Ok(if best { Arc::clone(self.plan.0.get_or_init(|| plan)) } else { plan })
     }
 
-    /// W: the format in which partial results are added and `alpha` and `beta` are given.
+    /// W: the format in which partial results are added and `alpha` and `beta` are given. Integers, of which neither is done, are
+    /// numbers of FP64.
     pub fn working_format(&self) -> Format {
-        if [self.model.c, self.model.d].iter().any(|format| format.bits() > F32.bits()) { F64 } else { F32 }
+        if self.model.is_integer()
+            || [self.model.c, self.model.d].iter().any(|format| format.bits() > F32.bits())
+        {
+            F64
+        } else {
+            F32
+        }
     }
 
     /// A number as [`GemmOptions`](super::GemmOptions) takes alpha and beta: the code of a double, rounded to W. `name` is the

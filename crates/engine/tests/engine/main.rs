@@ -8,6 +8,7 @@ mod error_bounds;
 mod explain;
 mod gemm;
 mod gemm_scales;
+mod integers;
 mod kernel;
 mod kernel_float;
 mod kernel_rounded;

@@ -4,33 +4,42 @@ use std::io::Write;
 use std::path::Path;
 
 use bitmma_engine::Codes;
-use bitmma_engine::formats::{F16, F32, F64, Format, TF32, XF32};
+use bitmma_engine::formats::{F16, F32, F64, Format, S8, S32, TF32, XF32};
 
 use super::header::{Header, Type};
 use super::tensor::{Tensor, dimensions, no_type, packed_bytes};
 use super::{Error, Within, elements};
 use crate::reading;
 
-/// The formats whose codes a native float of that many bytes holds.
-fn formats(bytes: u64) -> &'static [Format] {
-    match bytes {
-        2 => &[F16],
-        4 => &[F32, TF32, XF32],
-        8 => &[F64],
-        _ => &[],
-    }
+/// NumPy's types, as kind and bytes, and the formats whose codes each holds: floats and signed integers. An unsigned integer may hold
+/// codes of any format.
+const TYPES: [(char, u64, &[Format]); 5] =
+    [('f', 2, &[F16]), ('f', 4, &[F32, TF32, XF32]), ('f', 8, &[F64]), ('i', 1, &[S8]), ('i', 4, &[S32])];
+
+/// The formats whose codes a type holds.
+fn formats(name: &Type) -> &'static [Format] {
+    let of_type = TYPES.iter().find(|(kind, bytes, _)| (*kind, *bytes) == (name.kind, name.bytes));
+    of_type.map_or(&[], |(.., formats)| formats)
 }
 
-/// The bytes of the native float that holds `format`.
-pub fn float_bytes(format: &Format) -> Option<u64> {
-    [2, 4, 8].into_iter().find(|bytes| formats(*bytes).contains(format))
+/// Kind and bytes of the type that holds numbers of `format`.
+fn own_type(format: &Format) -> Option<(char, u64)> {
+    TYPES.iter().find(|(.., formats)| formats.contains(format)).map(|(kind, bytes, _)| (*kind, *bytes))
+}
+
+/// Whether NumPy has a type for numbers of `format`.
+pub fn has_type(format: &Format) -> bool {
+    own_type(format).is_some()
 }
 
 /// What codes of `format` are read from, in NumPy's words.
 fn accepted(format: &Format) -> String {
     let codes = format!("uint{} codes", 8 * format.bytes());
-    match float_bytes(format) {
-        Some(bytes) => format!("float{} or from {codes}", 8 * bytes),
+    match own_type(format) {
+        Some((kind, bytes)) => {
+            let word = if kind == 'f' { "float" } else { "int" };
+            format!("{word}{} or from {codes}", 8 * bytes)
+        }
         None => codes,
     }
 }
@@ -55,14 +64,14 @@ pub fn format_of(path: &Path) -> Result<Option<Format>, Error> {
     let header = Header::read(&bytes).within(path.display())?;
     let given = match &header.element {
         Some(Type { kind: 'u' | 'V', .. }) => return Ok(None),
-        Some(name) => match formats(name.bytes).first() {
-            Some(format) if name.kind == 'f' => return Ok(Some(*format)),
-            _ => in_words(name),
+        Some(name) => match formats(name).first() {
+            Some(format) => return Ok(Some(*format)),
+            None => in_words(name),
         },
         None => "records".to_owned(),
     };
     let file = path.display();
-    bail!("{file} holds {given}; float16, float32, float64 or unsigned codes are read")
+    bail!("{file} holds {given}; float16, float32, float64, int8, int32 or unsigned codes are read")
 }
 
 /// The array in `path`, each element a code of `format`.
@@ -79,10 +88,10 @@ pub fn read(path: &Path, format: &Format) -> Result<Tensor, Error> {
     };
     let Some(name) = header.element else { return wrong_type("records".to_owned(), "") };
     match name.kind {
-        'f' if formats(name.bytes).contains(format) => {}
+        _ if formats(&name).contains(format) => {}
         'u' if name.bytes == format.bytes() as u64 => {}
         // ml_dtypes' arrays: the file has lost their type, the instruction has it; a float of NumPy's own is not written so
-        'V' if name.bytes == format.bytes() as u64 && float_bytes(format).is_none() => {}
+        'V' if name.bytes == format.bytes() as u64 && !has_type(format) => {}
         'V' => return wrong_type(format!("'{name}'"), &format!(": {}", lost_type(format))),
         _ => return wrong_type(in_words(&name), ""),
     }
@@ -110,15 +119,16 @@ fn lost_type(format: &Format) -> String {
     )
 }
 
-/// Writes codes of `format` as native floats.
+/// Writes codes of `format` as the type that has them.
 pub fn write(
     target: &mut impl Write,
     format: &Format,
     shape: &[usize],
     codes: &Codes,
 ) -> std::io::Result<()> {
-    let bytes = float_bytes(format).ok_or_else(|| no_type(format))?;
-    target.write_all(&Header::write(&format!("<f{bytes}"), shape))?;
+    let (kind, bytes) = own_type(format).ok_or_else(|| no_type(format))?;
+    let order = if bytes == 1 { '|' } else { '<' };
+    target.write_all(&Header::write(&format!("{order}{kind}{bytes}"), shape))?;
     elements::write(target, codes)
 }
 

@@ -12,8 +12,8 @@ use ::safetensors::Dtype;
 use ::safetensors::tensor::{Metadata, TensorInfo};
 use bitmma_engine::Codes;
 use bitmma_engine::formats::{
-    BF16, E2M1, E2M3, E3M2, E4M3, E4M3FNUZ, E5M2, E5M2FNUZ, F16, F32, F64, Format, TF32, UE4M3, UE8M0, XF32,
-    packing,
+    BF16, E2M1, E2M3, E3M2, E4M3, E4M3FNUZ, E5M2, E5M2FNUZ, F16, F32, F64, Format, S8, S32, TF32, UE4M3,
+    UE8M0, XF32, packing,
 };
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ const LISTED: usize = 12;
 /// Which formats the elements of a type are codes of. UE4M3 has no type of its own: it is E4M3 whose sign
 /// is ignored.
 #[rustfmt::skip]
-const FORMATS: [(Dtype, &[Format]); 12] = [
+const FORMATS: [(Dtype, &[Format]); 14] = [
     (Dtype::F64, &[F64]),
     (Dtype::F32, &[F32, TF32, XF32]),
     (Dtype::BF16, &[BF16]),
@@ -47,6 +47,8 @@ const FORMATS: [(Dtype, &[Format]); 12] = [
     (Dtype::F6_E3M2, &[E3M2]),
     (Dtype::F6_E2M3, &[E2M3]),
     (Dtype::F4, &[E2M1]),
+    (Dtype::I32, &[S32]),
+    (Dtype::I8, &[S8]),
 ];
 
 /// The type whose elements are codes of `format`.
@@ -74,7 +76,7 @@ fn in_words(info: &TensorInfo) -> String {
     format!("{}, {}", info.dtype, dimensions(&info.shape))
 }
 
-/// The format that a tensor's type names, the usual one where it holds several; `None` for integers, which are codes.
+/// The format that a tensor's type names, the usual one where it holds several; `None` for unsigned integers, which are codes.
 pub fn format_of(path: &Path, name: Option<&str>) -> Result<Option<Format>, Error> {
     let (_, metadata, _) = open(path)?;
     let (_, info) = choose(&path.display().to_string(), &metadata, name)?;

@@ -5,6 +5,7 @@ mod cases;
 mod common;
 mod encode_edges;
 mod every_code;
+mod integers;
 mod other_crates;
 mod packing;
 mod rounding_against_apfloat;

@@ -38,7 +38,7 @@ const AFTER_LARGEST: [(Format, u128, i32); 9] = [
 
 fn neighbours(format: &Format, after: (u128, i32)) -> Vec<Neighbour> {
     let codes = match format.sign {
-        Sign::None => format.max_code(),
+        Sign::None | Sign::TwosComplement => format.max_code(),
         Sign::Signed | Sign::Ignored => format.max_code() >> 1,
     };
     let one_bit = format.fraction_bits == 0; // UE8M0: each significand is 1, so odd

@@ -101,7 +101,15 @@ fn failure(name: &str, code: i32, text: &str) -> String {
     }
 }
 
+/// Why integer instructions have no kernel.
+const INTEGERS: &str = "bitmma has kernels of floating-point instructions alone; a recording or a program (exec:) may have others";
+
 impl Error {
+    /// That an instruction on integers has no kernel.
+    pub(crate) fn of_integers(instruction: String) -> Error {
+        Error::NoKernel { instruction, reason: INTEGERS.to_owned() }
+    }
+
     /// The failure of a driver's first call.
     pub(crate) fn at_start(self, vendor: Vendor) -> Error {
         Error::NotStarted { vendor, error: Box::new(self) }

@@ -40,6 +40,9 @@ pub fn kernel(found: &Found) -> Result<Kernel, Error> {
         let reason = "it is not an instruction of AMD's hardware".to_owned();
         return Err(Error::NoKernel { instruction: found.name(), reason });
     }
+    if row.d.is_integer() {
+        return Err(Error::of_integers(found.name()));
+    }
     let signature = Signature::found(found);
     let (counts, layout) = (Counts::of(&signature), layout(&signature));
     let name = format!("bitmma_{}", found.name());

@@ -52,7 +52,7 @@ impl Device {
 
     /// The instructions of the catalogue that it can be asked for.
     pub fn instructions(&self) -> impl Iterator<Item = &'static Instruction> {
-        of(self.architecture).filter(|row| row.family == Family::Mfma)
+        of(self.architecture).filter(|row| row.family == Family::Mfma && !row.d.is_integer())
     }
 
     /// The unit of an instruction, by any spelling the catalogue knows.

@@ -109,14 +109,14 @@ impl Hello {
             }
         }
         let signed = |key, name: &str| match format(key, name)? {
-            format if format.is_signed() => Ok(format),
+            format if format.is_operand() => Ok(format),
             _ => Err(format!("{key} is {name}; it has no sign and is for scale factors")),
         };
         let scale = match &self.scale {
             None => None,
             Some(Scale { format: name, size }) => {
                 let format = format("scale.format", name)?;
-                if format.is_signed() {
+                if format.is_operand() {
                     return Err(format!("scale.format is {name}; scale factors are ue8m0 or ue4m3"));
                 }
                 if *size == 0 || !self.k.is_multiple_of(*size) {
@@ -148,8 +148,5 @@ impl Hello {
 }
 
 fn format(key: &str, name: &str) -> Result<Format, String> {
-    table::by_name(name).ok_or_else(|| {
-        let known: Vec<&str> = table::FORMATS.iter().map(|format| format.name).collect();
-        format!("{key} is '{name}'; formats are {}", known.join(" "))
-    })
+    table::by_name(name).ok_or_else(|| format!("{key} is '{name}'; formats are {}", table::names()))
 }

@@ -73,7 +73,7 @@ fn what_a_unit_may_not_say() {
         (r#"{"m":0}"#, "m is 0; it may be 1 to 65536"),
         (r#"{"k":70000}"#, "k is 70000"),
         (r#"{"k":-1}"#, "invalid value"),
-        (r#"{"a":"f17"}"#, "a is 'f17'; formats are f64 f32"),
+        (r#"{"a":"f17"}"#, "a is 'f17'; formats are f64, f32"),
         (r#"{"d":"ue8m0"}"#, "no sign"),
         (r#"{"scale":{"format":"ue8m0","size":3}}"#, "scale.size is 3; it must divide k = 2"),
         (r#"{"scale":{"format":"f16","size":2}}"#, "scale.format is f16"),

@@ -147,7 +147,7 @@ impl Small<'_, '_> {
         } = self;
         let Problem { prepared, operands, .. } = problem;
         let (m, n, k) = (operands.a.rows, operands.b.columns, operands.a.columns);
-        let nan = prepared.model().emitted_nan();
+        let nan = prepared.model().emitted_nan().unwrap_or_default();
         if !of_a.read(a_reader, prepared, operands.a.codes, (operands.a.index(block, 0, 0), m * k))
             || !of_b.read(b_reader, prepared, operands.b.codes, (operands.b.index(block, 0, 0), k * n))
             || plan.guard.is_some() && !of_a.extremes(m * k).are_safe_with(of_b.extremes(k * n))

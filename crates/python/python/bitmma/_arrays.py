@@ -222,11 +222,12 @@ def _unpacked(words: Codes, along: int) -> Codes:
     return np.moveaxis(codes.reshape(*lines.shape[:-1], 2 * lines.shape[-1]), -1, axis)
 
 
-def result(words: Codes, format: str, like: Like) -> Array:
-    """Codes of ``format`` as an array like the operands; a view."""
+def result(words: Codes, format: str, like: Like, own: str = "") -> Array:
+    """Codes of ``format`` as an array like the operands; a view. ``own`` is the format of the instruction's D."""
+    codes = like.codes and own != "s32"  # arrays of u8 are codes and numbers at once: their product is of numbers
     if like.torch:
-        return _torch_result(words, format, like.codes)
-    return words if like.codes else numpy_view(words, format)
+        return _torch_result(words, format, codes)
+    return words if codes else numpy_view(words, format)
 
 
 def numpy_view(words: Codes, format: str) -> Codes:

@@ -516,7 +516,7 @@ class Errors:
 @final
 class Format:
     """
-    A floating-point format: the widths of its fields, its bias, its special codes.
+    A format: of floating point the widths of its fields, its bias, its special codes; or of integers.
     """
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self, /) -> int: ...
@@ -536,7 +536,7 @@ class Format:
     @property
     def bytes(self, /) -> int:
         """
-        Bytes of one code in an array: 1, 2, 4 or 8; codes of 4 and 6 bits take one byte each.
+        Bytes of one code in an array: 1, 2, 4 or 8; codes of fewer than 8 bits take one byte each.
         """
     def display(self, /, code: SupportsIndex) -> str:
         """
@@ -550,7 +550,7 @@ class Format:
     @property
     def exponent_bits(self, /) -> int:
         """
-        Width of the exponent field, in bits.
+        Width of the exponent field, in bits; 0 of integers.
         """
     @property
     def fraction_bits(self, /) -> int:
@@ -561,6 +561,11 @@ class Format:
     def infinity_code(self, /) -> int | None:
         """
         The code of positive infinity, None where the format has none.
+        """
+    @property
+    def integer(self, /) -> bool:
+        """
+        Whether its numbers are integers: s32, s8, u8, s4, u4, b1.
         """
     @property
     def max_exponent(self, /) -> int:
@@ -605,7 +610,7 @@ class Format:
     @property
     def signed(self, /) -> bool:
         """
-        Whether numbers have a sign.
+        Whether there are negative numbers.
         """
     @property
     def standard(self, /) -> str:
@@ -738,7 +743,7 @@ class Instruction:
     @property
     def evidence(self, /) -> str:
         """
-        `recorded`, `printed` or `inferred`.
+        `recorded`, `printed`, `defined` (by the vendor's manual) or `inferred`.
         """
     @property
     def evidence_text(self, /) -> str:
@@ -949,9 +954,9 @@ class Model:
         What surrounds the operation: formats, and conversions as their rounding and their format.
         """
     @property
-    def nan(self, /) -> int:
+    def nan(self, /) -> int | None:
         """
-        The code of a NaN result.
+        The code of a NaN result; None where D are integers.
         """
     @property
     def numbers(self, /) -> dict:
@@ -1510,7 +1515,7 @@ def format_named(name: str) -> Format:
 
 def formats() -> list[Format]:
     """
-    Every format, widest first.
+    Every format: those of floating point widest first, then integers.
     """
 
 def gemm(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, scale_blocks: str | None = None, split_k: SupportsIndex | None = None, promote_every: SupportsIndex | None = None, c_last: bool = False, alpha: SupportsFloat | SupportsIndex | None = None, beta: SupportsFloat | SupportsIndex | None = None, output: str | None = None, output_rounding: str | None = None, saturate: bool = False, nan: SupportsIndex | None = None, threads: SupportsIndex | None = None, progress: Any | None = None) -> tuple[Any, str]:

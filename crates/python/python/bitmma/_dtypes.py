@@ -17,4 +17,4 @@ FORMATS_OF: dict[str, tuple[str, ...]] = {
 FORMATS_OF["float4_e2m1fn_x2"] = FORMATS_OF["float4_e2m1fn"]  # PyTorch's: two codes a byte, the first in the low bits
 
 #: Dtypes that NumPy itself has.
-NATIVE = ("float64", "float32", "float16", *WORD_OF.values())
+NATIVE = ("float64", "float32", "float16", "int32", "int8", "bool", *WORD_OF.values())

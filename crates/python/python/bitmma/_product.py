@@ -42,7 +42,7 @@ def plain(unit: Unit, a: Array, b: Array, c: Array | None) -> Array:
     words = _arrays.words
     operands = (words("A", a, unit.a), words("B", b, unit.b, -2), None if c is None else words("C", c, unit.c), None, None)
     d, format = _bitmma.gemm(unit, operands)
-    return _arrays.result(d, format, _arrays.like_dtypes(a.dtype, b.dtype))
+    return _arrays.result(d, format, _arrays.like_dtypes(a.dtype, b.dtype), unit.d)
 
 
 def on_cpu(
@@ -70,4 +70,4 @@ def on_cpu(
     operands = unit._operands(a, b, c, scale_a, scale_b, scale_blocks)
     d, format = _bitmma.gemm(unit, operands, scale_blocks=scale_blocks, output=output, **options)
     d = d if shape is None else d.reshape(shape)
-    return _arrays.result(d, format, _arrays.like(a, b))
+    return _arrays.result(d, format, _arrays.like(a, b), unit.d)

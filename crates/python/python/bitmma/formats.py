@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "Format", "by_name", "codes", "decode", "encode", "pack", "unpack", "view"]
 
-#: Every format, widest first.
+#: Every format: those of floating point widest first, then integers.
 FORMATS: tuple[Format, ...] = tuple(_bitmma.formats())
 
 

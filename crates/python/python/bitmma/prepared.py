@@ -120,4 +120,4 @@ def multiply(
     d, format = _bitmma.gemm(unit, operands, scale_blocks=scale_blocks, output=output, **options)
     given = _arrays.like(a)
     like = _arrays.Like(given.torch or b._like.torch, given.codes and b._like.codes)
-    return _arrays.result(d if shape is None else d.reshape(shape), format, like)
+    return _arrays.result(d if shape is None else d.reshape(shape), format, like, unit.d)

@@ -50,7 +50,7 @@ class Unit(_bitmma.Unit):
         scale_b: Array | None = None,
     ) -> Array:
         d = _bitmma.multiply(self, self._operands(a, b, c, scale_a, scale_b))
-        return _arrays.result(d, self.d, _arrays.like(a, b))
+        return _arrays.result(d, self.d, _arrays.like(a, b), self.d)
 
     def _operands(
         self,
@@ -114,4 +114,4 @@ def simulate(
     """D = A·B + C by the unit's model, for any M and N and any K that the model takes, by a fast kernel where there is one. With
     ``reference`` by the plain definition, which is slow and has the same bits."""
     d = _bitmma.simulate(unit, unit._operands(a, b, c, scale_a, scale_b), reference)
-    return _arrays.result(d, unit.d, _arrays.like(a, b))
+    return _arrays.result(d, unit.d, _arrays.like(a, b), unit.d)

@@ -192,7 +192,7 @@ impl Asked<'_> {
 
     /// Rule 9: every other code is a rival, those that the unit gives.
     fn nan_code(&self) -> Claim {
-        let code = self.model.emitted_nan();
+        let code = self.model.emitted_nan().unwrap_or_default(); // not asked of integers
         let is_nan = |code: u64| self.class(code) == Class::Nan;
         let pairs = self.answers.iter().zip(&self.expected);
         let given = pairs.filter(|(answer, expected)| is_nan(**answer) && is_nan(**expected));
@@ -219,6 +219,16 @@ impl Asked<'_> {
             })
             .collect::<Result<_, _>>()?;
         Ok(Claim { rule: "-", text: format!("results are rounded as {conversion}"), rivals })
+    }
+
+    /// What becomes of integers beyond the range of D.
+    fn integer_overflow(&self) -> Result<Claim, Error> {
+        let conversion = self.model.conversion;
+        let other = Conversion { saturate: !conversion.saturate, ..conversion };
+        let does = |conversion: Conversion| if conversion.saturate { "saturates" } else { "wraps" };
+        let rival = self.rival(does(other), &Model { conversion: other, ..self.model.clone() })?;
+        let text = format!("a sum beyond {} {}", conversion.format, does(conversion));
+        Ok(Claim { rule: "-", text, rivals: vec![rival] })
     }
 
     /// What these results make of a claim.
@@ -263,6 +273,9 @@ pub fn settle(unit: &dyn MmaUnit, model: &Model) -> Result<Vec<Settled>, Error> 
     let answers = cases.ask(unit)?;
     let expected = simulated(model, &cases)?;
     let asked = Asked { model, cases, expected, answers };
+    if model.is_integer() {
+        return Ok(vec![asked.settle(asked.integer_overflow()?, &asked.answers)]);
+    }
     let before = asked.zero_terms()?.into_iter().chain([asked.signs_of_zeros()]).chain(asked.overflow());
     let after = [asked.nan_code(), asked.rounding()?];
     let settled = |claim| asked.settle(claim, &asked.answers);

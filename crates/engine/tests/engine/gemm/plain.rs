@@ -223,7 +223,7 @@ impl Plain<'_> {
     /// NaN as the instruction writes it.
     fn in_d(&self, d: u64) -> u64 {
         let model = self.target.model();
-        if decode(&model.d, d).class == Class::Nan { model.emitted_nan() } else { d }
+        if decode(&model.d, d).class == Class::Nan { model.emitted_nan().unwrap() } else { d }
     }
 
     fn output(&self, from: &Format, code: u64) -> u64 {

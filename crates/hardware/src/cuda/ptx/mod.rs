@@ -24,6 +24,9 @@ pub use text::Kernel;
 /// The kernel of an instruction that was looked up; `majors` matters to `m8n8k4` on FP16 alone.
 pub fn kernel(found: &Found, majors: Majors) -> Result<Kernel, Error> {
     let row = found.instruction;
+    if row.d.is_integer() {
+        return Err(Error::of_integers(found.name()));
+    }
     match row.family {
         Family::MmaSync => mma::kernel(found, majors, None),
         Family::Wgmma => wgmma::kernel(found, None),
@@ -41,6 +44,9 @@ pub fn kernel(found: &Found, majors: Majors) -> Result<Kernel, Error> {
 /// every four, `0` or `1` of two TF32, or `mixed`; the first if there is no name.
 pub fn sparse_kernel(found: &Found, selection: Option<&str>) -> Result<Kernel, Error> {
     let refused = |reason| Error::NoKernel { instruction: found.name(), reason };
+    if found.instruction.d.is_integer() {
+        return Err(Error::of_integers(found.name()));
+    }
     let selection = Selection::of(&Signature::found(found), selection).map_err(refused)?;
     match found.instruction.family {
         Family::MmaSp => mma::kernel(found, Majors::ROW_COL, Some(&selection)),
@@ -51,7 +57,9 @@ pub fn sparse_kernel(found: &Found, selection: Option<&str>) -> Result<Kernel, E
 
 /// Whether there is a kernel for a row.
 pub fn has_kernel(row: &Instruction) -> bool {
-    row.architecture.vendor() == Vendor::Nvidia && (row.family != Family::Wmma || row.a == F64)
+    row.architecture.vendor() == Vendor::Nvidia
+        && !row.d.is_integer()
+        && (row.family != Family::Wmma || row.a == F64)
 }
 
 /// A module of kernels of one architecture.

@@ -129,8 +129,11 @@ pub(super) fn multiplier(
     let [a, b] = [7, 10].map(|low| descriptor >> low & 7);
     let word = kind.word();
     if kind == TensorKind::I8 {
-        let name = format!("tcgen05.mma.m{m}n{n}k{k}.{word}");
-        return Ok(Multiplier::of_integers(name, shape.sizes(), [a == 1, b == 1], descriptor >> 3 & 1 == 1));
+        let [a, b] = [a, b].map(|code| if code == 1 { "s8" } else { "u8" });
+        let saturates = if descriptor >> 3 & 1 == 1 { "satfinite." } else { "" };
+        let name = format!("tcgen05.mma.m{m}n{n}k{k}.{word}.{saturates}s32.{a}.{b}");
+        return Multiplier::named(architecture, name, shape.sizes(), [8, 32])
+            .map_err(|error| error.to_string());
     }
     let name = |code| format(kind, code).map_or(String::new(), |format| format.to_string());
     let (a, b) = (name(a), name(b));

@@ -18,6 +18,8 @@ class Declined(Exception):
 def model_of(unit: Unit) -> Model:
     """The model of a unit. Raises :class:`Declined` where kernels have no words for it."""
     model = unit.model
+    if model.a.integer:
+        raise Declined("kernels do not multiply integers")
     if " " in model.rho:
         raise Declined(f"results are converted by {model.rho}, which kernels do not do")
     return model
