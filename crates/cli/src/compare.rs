@@ -28,7 +28,7 @@ Examples:
          -b '1 0x1p-12 -0x1p-13' -c 0
 
 The input is the first row of A and the first column of B, zeros after it, and the first element of C; \
-scale factors are one. An instruction that cannot hold the input exactly is left out, and counted.
+scale factors are one. An instruction that cannot hold the input exactly is left out, and counted unless it is of integers.
 
 JSON: schema, revision, input {a, b, c}, with --model model {file, value, code, format, same}, answers [{target, architecture, instruction, class, kind, value, code, format, \
 with --why losses [{operation, source, term, exact, kept, lost, last_bit}]}], left_out [{target, architecture, instruction, \

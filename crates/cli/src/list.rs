@@ -24,8 +24,8 @@ Columns: parameters are the paper's (L for the instruction's K, F, F2, G, P, rho
 instruction of the hardware), composed (of several) or unknown (exists, model not known); evidence is \
 recorded (on real GPUs), printed (in the paper), defined (by a manual) or inferred; shape is M×N×K and the blocks.
 
-JSON: schema, instructions [{target, architecture, instruction, aliases, family, m and n (numbers, or) {first, last, \
-step}, k, blocks, a, b, c, d, scale {format, block}, kind, composed_of {count, part, around}, dense (of a sparse one: the instruction that sums as it does), unknown, \
+JSON: schema, instructions [{target, architecture, instruction, aliases, family, m and n (numbers, or) {first, last, step, \
+doubled_from (where it is twice as large from there on)}, k, blocks, a, b, c, d, scale {format, block}, kind, composed_of {count, part, around}, dense (of a sparse one: the instruction that sums as it does), unknown, \
 sass, revision, model {family, parameters, lowering}, precision, evidence, evidence_text, remark}].";
 
 /// Lists instructions with their model, parameters, evidence and shape

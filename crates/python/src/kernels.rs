@@ -249,8 +249,18 @@ impl PtxKernel {
             });
             let kernel = &self.kernel;
             let variables = variables.unwrap_or_default();
-            let launch =
-                Launch { kernel, grid, cluster, block, shared, allow_doubtful, limits, trace, variables, hosts };
+            let launch = Launch {
+                kernel,
+                grid,
+                cluster,
+                block,
+                shared,
+                allow_doubtful,
+                limits,
+                trace,
+                variables,
+                hosts,
+            };
             let mut stop = || {
                 interrupt = Python::attach(|py| py.check_signals()).err();
                 interrupt.is_some()
@@ -271,7 +281,11 @@ impl PtxKernel {
 fn traced(py: Python<'_>, report: Report) -> PyResult<Bound<'_, PyDict>> {
     let Report { records, products, writer, is_cut, printed, variables, .. } = report;
     let variables = PyDict::from_sequence(
-        &variables.into_iter().map(|(name, bytes)| (name, PyBytes::new(py, &bytes))).collect::<Vec<_>>().into_pyobject(py)?,
+        &variables
+            .into_iter()
+            .map(|(name, bytes)| (name, PyBytes::new(py, &bytes)))
+            .collect::<Vec<_>>()
+            .into_pyobject(py)?,
     )?;
     let mut names: Vec<String> = vec![];
     let mut known: HashMap<String, u32> = HashMap::new();

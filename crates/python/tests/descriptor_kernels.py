@@ -13,6 +13,12 @@ def doubled(x, y, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def greater(x, y, COLUMNS: tl.constexpr):
+    value = tl.load(y + tl.arange(0, 2)[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :])
+    x.atomic_max([0, 0], value)
+
+
+@triton.jit
 def doubled_on_the_device(x, y, rows, columns, BLOCK: tl.constexpr):
     a = tl.make_tensor_descriptor(x, [rows, columns], [columns, 1], [BLOCK, BLOCK])
     b = tl.make_tensor_descriptor(y, [rows, columns], [columns, 1], [BLOCK, BLOCK])

@@ -215,3 +215,26 @@ def test_reductions_have_the_types_of_ptx(dtype: str) -> None:
         else:
             with pytest.raises(KernelError, match=f"of a bulk copy takes .*, not {dict(u='u', i='s', f='f')[dtype[0]]}{8 * int(dtype[1])}"):
                 copied(name, given, [4, 16], [1, 1], held)
+
+
+@pytest.mark.parametrize("chip", ["h100", "l40s", "a100"])
+def test_elements_have_the_type_that_the_tensor_is_read_as(chip: str) -> None:
+    """``triton.reinterpret`` changes it: the greater of 0 and 2^32 - 1 is not 0. Before Hopper there are no maps."""
+    import triton
+
+    x, y = torch.full((2, 16), -1, dtype=torch.int32), torch.zeros(2, 16, dtype=torch.int32)
+    unsigned = [triton.reinterpret(one, triton.language.uint32) for one in (x, y)]
+    if chip == "h100":
+        on(kernels.greater, chip, fusion="predict")[(1,)](described(unsigned[1], 2, 16), unsigned[0], COLUMNS=16)
+        assert (y == -1).all()
+    on(kernels.doubled, chip, fusion="predict")[(1, 1)](described(x, 2, 16), described(y, 2, 16), BLOCK=16)
+    assert (y == -2).all()
+
+
+def test_maps_of_another_type() -> None:
+    x = np.zeros((4, 16), np.int32)
+    assert TensorMap(x, [4, 16], dtype="uint32").fields()[0][0] == 2
+    with pytest.raises(PtxError, match="a tensor map of float16 cannot have the elements of an array of int32: their sizes differ"):
+        TensorMap(x, [4, 16], dtype="float16").fields()
+    with pytest.raises(PtxError, match="a tensor map of type 11"):
+        TensorMap(x, [4, 16], dtype="type 11").fields()

@@ -22,6 +22,7 @@ from torch.overrides import TorchFunctionMode
 import bitmma
 
 ACTIVE = contextlib.ExitStack()
+GENERATOR = torch.Generator
 
 
 class OnTheCpu(TorchFunctionMode):
@@ -81,6 +82,7 @@ def pytest_configure(config: pytest.Config) -> None:
         ACTIVE.enter_context(mock.patch.object(torch.cuda, name, answer))
     Cublas.chip = config.getoption("chip")
     ACTIVE.enter_context(mock.patch("triton.testing.cublas", Cublas))
+    ACTIVE.enter_context(mock.patch.object(torch, "Generator", lambda device="cpu": GENERATOR()))
 
 
 def pytest_unconfigure() -> None:

@@ -51,7 +51,7 @@ fn every_architecture_and_format() -> Vec<(&'static Instruction, Model)> {
         let mut key = model.clone();
         key.nan_code = None;
         let key = (row.architecture, key);
-        let is_new = !seen.contains(&key);
+        let is_new = !seen.contains(&key) && !row.d.is_integer(); // sums of integers have no order
         seen.push(key);
         is_new
     });

@@ -197,7 +197,9 @@ fn flushed(model: &Model, case: &Case) -> Case {
 /// FP64 forms, which the paper does not have: 1 ulp).
 #[test]
 fn fma_and_exact_fdpa() {
-    let units = single_operations(|operation| matches!(operation, Operation::Fma | Operation::EFdpa { .. }));
+    let mut units =
+        single_operations(|operation| matches!(operation, Operation::Fma | Operation::EFdpa { .. }));
+    units.retain(|unit| !unit.model.is_integer()); // exact, but modulo 2^32
     assert!(units.len() >= 4, "{}", units.len());
     for unit in &units {
         for case in finite_cases(unit) {

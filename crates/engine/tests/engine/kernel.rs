@@ -231,15 +231,18 @@ fn accumulators_of_every_kind() {
 fn accumulators((name, model, step): (&str, &Model, usize), mut inputs: Inputs, first: usize) {
     let (m, n) = (inputs.a.rows(), inputs.b.columns());
     let (format, sign) = (&model.c, model.c.sign_bit());
-    let positive = [
-        0,
-        format.min_positive_code(),
-        format.min_normal_code(),
-        format.max_finite_code(),
-        format.infinity_code().expect("infinity"),
-        format.nan_code().expect("NaN"),
-        format.infinity_code().expect("infinity") + 1,
-    ];
+    let positive = match format.is_integer() {
+        true => vec![0, 1, 2, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff],
+        false => vec![
+            0,
+            format.min_positive_code(),
+            format.min_normal_code(),
+            format.max_finite_code(),
+            format.infinity_code().expect("infinity"),
+            format.nan_code().expect("NaN"),
+            format.infinity_code().expect("infinity") + 1,
+        ],
+    };
     let kinds: Vec<u64> = positive.iter().flat_map(|&code| [code, code | sign]).collect();
     let c = (0..m * n).map(|index| match index % 5 {
         0 => kinds[(first + index / 5) % kinds.len()],

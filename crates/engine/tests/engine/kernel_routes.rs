@@ -10,7 +10,7 @@ use bitmma_engine::kernel::{Level, multiply};
 use bitmma_engine::{Matrix, Model, Operands, simulate_steps};
 
 /// Instructions that take all of them between them.
-const INSTRUCTIONS: [(Architecture, &str); 12] = [
+const INSTRUCTIONS: [(Architecture, &str); 13] = [
     (Architecture::Hopper, "wgmma.m64nNk16.f32.f16.f16"),
     (Architecture::Hopper, "wgmma.m64nNk16.f16.f16.f16"),
     (Architecture::Hopper, "wgmma.m64nNk32.f32.e4m3.e4m3"),
@@ -23,6 +23,7 @@ const INSTRUCTIONS: [(Architecture, &str); 12] = [
     (Architecture::Cdna2, "v_mfma_f32_32x32x8f16"),
     (Architecture::Cdna2, "v_mfma_f32_32x32x8bf16_1k"),
     (Architecture::Cdna3, "v_mfma_f32_32x32x2_f32"),
+    (Architecture::Hopper, "mma.m16n8k32.s32.s8.s8.s32"),
 ];
 
 /// M and N of what tiles take, and of what they do not.

@@ -39,7 +39,7 @@ fn prepared_operands_answer_as_the_reference_path() {
                     simulate_steps(model, *step, &inputs.operands()).expect("a matrix of the model");
                 for level in Level::available() {
                     let (prepared, d) = by_prepared(model, *step, &inputs, level);
-                    let kernel = has_kernel_at(model, *step, level);
+                    let kernel = has_kernel_at(model, *step, level) && !model.is_integer();
                     assert_eq!(prepared.is_streamed(), kernel, "{name}, {level:?}");
                     assert!(
                         d == expected,
@@ -57,7 +57,7 @@ fn prepared_operands_answer_as_the_reference_path() {
 /// Normal numbers are widened as they are streamed, in no more memory than was promised.
 #[test]
 fn weights_are_streamed_in_little_memory() {
-    for (name, model, step) in models() {
+    for (name, model, step) in models().into_iter().filter(|(_, model, _)| !model.is_integer()) {
         let k = 512usize.next_multiple_of(step);
         let inputs = Inputs::new(&model, (1, 128, k), Family::Normal, 7);
         let (prepared, _) = by_prepared(&model, step, &inputs, Level::best());

@@ -13,7 +13,7 @@ use bitmma_hardware::cuda::Error;
 /// Names of the forms tried: every row with a model; of N first, last and some between.
 fn names(architecture: Architecture) -> Vec<String> {
     let mut names = vec![];
-    for (index, row) in of(architecture).enumerate() {
+    for (index, row) in of(architecture).filter(|row| !row.d.is_integer()).enumerate() {
         if row.unknown.is_some() || row.family.is_sparse() || (row.family == Family::Wmma && !row.is_native())
         {
             continue;

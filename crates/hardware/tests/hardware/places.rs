@@ -10,7 +10,8 @@ use bitmma_hardware::{cuda, hip};
 
 #[test]
 fn every_model_answers_exactly() {
-    for row in catalogue().iter().filter(|row| row.unknown.is_none()) {
+    // there are no kernels of integers to ask
+    for row in catalogue().iter().filter(|row| row.unknown.is_none() && !row.d.is_integer()) {
         let found = Found { instruction: row, m: row.m.first, n: row.n.first };
         let unit = Simulator::found(&found, Revision::Hardware).expect("has a model");
         assert_eq!(check_places(&unit).expect("answers"), None, "{}", found.name());

@@ -15,7 +15,9 @@ use bitmma_hardware::gpu::check_places;
 fn answers(architecture: Architecture) {
     let Some((fake, device)) = gpu(architecture) else { return };
     let mut tried = 0;
-    for (index, row) in of(architecture).filter(|row| row.family.is_sparse()).enumerate() {
+    for (index, row) in
+        of(architecture).filter(|row| row.family.is_sparse() && !row.d.is_integer()).enumerate()
+    {
         let selections: &[&str] = match row.a {
             TF32 => &["", ".select0", ".select1", ".selectmixed"],
             _ => &[

@@ -35,6 +35,7 @@ impl Draw {
             codes.push(match self {
                 Draw::Notable => notable[(word % notable.len() as u64) as usize],
                 Draw::Any => word & format.max_code(),
+                Draw::NearOne if format.is_integer() => word & format.max_code(),
                 Draw::NearOne => {
                     let code = format.one_code() - binade + word % (4 * binade);
                     if word >> 63 == 1 { code | format.sign_bit() } else { code }

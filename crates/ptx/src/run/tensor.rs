@@ -231,11 +231,12 @@ impl TensorMap {
         if self.is_padded() {
             self.check_padded(rank)?;
         }
-        let is_wrong = |stride: &&u64| !stride.is_multiple_of(16) || **stride >= 1 << 40;
-        if let Some(stride) = self.strides[..rank - 1].iter().find(is_wrong) {
-            return Err(format!(
-                "the strides of a tensor map are multiples of 16 bytes and less than 2^40, not {stride}"
-            ));
+        let strides = &self.strides[..rank - 1];
+        if let Some(stride) = strides.iter().find(|stride| !stride.is_multiple_of(16)) {
+            return Err(format!("the strides of a tensor map are multiples of 16 bytes, not {stride}"));
+        }
+        if let Some(stride) = strides.iter().find(|stride| **stride >= 1 << 40) {
+            return Err(format!("the strides of a tensor map are less than 2^40 bytes, not {stride}"));
         }
         if self.fills_nan && !self.element_type().is_some_and(|kind| kind.float().is_some()) {
             return Err("a tensor map of integers fills with zeros, not with NaN".to_owned());

@@ -144,7 +144,7 @@ fn what_such_maps_cannot_have_is_an_error() {
             128,
             "of integers fills with zeros, not with NaN",
         ),
-        (with([COLUMNS, ROWS], 1 << 40, [128, 2]), (0, 0), 128, "less than 2^40"),
+        (with([COLUMNS, ROWS], 1 << 40, [128, 2]), (0, 0), 128, "are less than 2^40 bytes"),
     ] {
         let error = loaded(map, at, bytes).expect_err(wanted);
         assert!(error.contains(wanted), "{error}");

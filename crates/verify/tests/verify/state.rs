@@ -245,7 +245,8 @@ fn files_of_other_kinds_are_refused() {
 #[test]
 fn blocks_hold_a_bounded_number_of_elements() {
     let mut most = 0;
-    for row in bitmma_engine::catalogue::catalogue() {
+    // of single bits K is so long that blocks are shorter
+    for row in bitmma_engine::catalogue::catalogue().iter().filter(|row| row.a.bits() > 1) {
         let found = bitmma_engine::catalogue::find(row.architecture, &row.name()).unwrap();
         let Signature { m, n, k, blocks, .. } = Signature::found(&found);
         let cut = Cut::new((m, n, k, blocks), 1000, 1000).unwrap();

@@ -48,7 +48,11 @@ fn what_is_left_out_is_counted() {
     let answers = json["answers"].as_array().unwrap();
     let left_out = json["left_out"].as_array().unwrap();
     let all = bitmma(&["list", "--json"]).json();
-    assert_eq!(answers.len() + left_out.len(), all["instructions"].as_array().unwrap().len());
+    // instructions of integers are not counted where the input is of other numbers
+    let all = all["instructions"].as_array().unwrap();
+    let floats = all.iter().filter(|row| row["d"] != "s32").count();
+    assert!(floats < all.len());
+    assert_eq!(answers.len() + left_out.len(), floats);
     let reasons: Vec<&str> = left_out.iter().map(|row| row["reason"].as_str().unwrap()).collect();
     for reason in
         ["f16 cannot hold c = 8388608", "e4m3 cannot hold a = -8192", "K = 2, and 4 values were given"]

@@ -14,6 +14,9 @@ KINDS = {
     "int32": 3, "uint64": 4, "int64": 5, "float16": 6, "float32": 7, "float64": 9, "bfloat16": 10,
 }  # fmt: skip
 
+#: Bytes of an element by these numbers.
+SIZES = {0: 1, 1: 2, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 9: 8, 10: 2}
+
 #: The same of padded elements of 4 bits.
 PADDED = 14
 
@@ -53,14 +56,18 @@ class TensorMap:
     mode: str = "tile"
     lower: Sequence[int] = ()
     upper: Sequence[int] = ()
+    #: The name of the type of elements, where that is not the array's own.
+    dtype: str | None = None
     #: Whether the bytes of the array are two elements of 4 bits each, of which 16 fill 8 of 16 bytes of shared memory.
     padded: bool = False
 
     def fields(self) -> tuple[tuple[int, int, bool, Corners], list[int], list[int], list[int], list[int]]:
         """Kind, swizzle, filling and corners; sizes, strides in bytes, boxes and steps, the dimension that lies together first."""
-        dtype = str(self.array.dtype).rpartition(".")[2]
+        dtype = self.dtype or str(self.array.dtype).rpartition(".")[2]
         if dtype not in KINDS:
             raise PtxError(f"a tensor map of {dtype}: it has elements of {', '.join(KINDS)}")
+        if SIZES[KINDS[dtype]] != self.array.dtype.itemsize:
+            raise PtxError(f"a tensor map of {dtype} cannot have the elements of an array of {self.array.dtype}: their sizes differ")
         if self.swizzle not in SWIZZLES:
             raise PtxError(f"swizzle is {self.swizzle!r}; one of {', '.join(map(str, SWIZZLES))}")
         if self.fill not in ("zero", "nan"):

@@ -17,7 +17,7 @@ from .._bitmma import architecture as _architecture
 from .._lazy import numpy as np
 from ..errors import OptionError, PtxError
 from . import _sass
-from ._descriptor import TensorMap
+from ._descriptor import KINDS, TensorMap
 from ._device import Device, Present, interpreted, present
 from ._launch import Launched, _dimensions, launch_ptx
 from ._memory import Memory
@@ -107,17 +107,19 @@ def _scalar(kind: str, value: Any) -> Any:
 
 def _mapped(name: str, value: Any, about: Any) -> list[Any]:
     """A tensor descriptor made on the host as arguments of the entry: a map, its sizes and its strides."""
-    if about is None:
-        raise PtxError(f"parameter '{name}' is a tensor descriptor of a kind that is not supported")
+    base, sizes = _plain(value.base), [*map(int, (*value.shape, *value.strides))]
+    if about is None:  # before Hopper the kernel has no map, and reads as from any tensor
+        return [base, *sizes, int(value.padding == "nan"), int(value.round_f32_to_tf32), *sizes]
     if value.round_f32_to_tf32:
         raise PtxError(f"parameter '{name}' is a tensor descriptor that rounds to TF32, which is not supported")
     swizzle = (0, 32, 64, 128)[about["swizzle"]]
-    base = _plain(value.base)
     more: dict[str, Any] = {"padded": bool(about.get("fp4_padded"))}
+    if not more["padded"]:
+        more["dtype"] = next((dtype for dtype, kind in KINDS.items() if kind == about["elem_type"]), f"type {about['elem_type']}")
     if about.get("is_im2col"):
         more |= {"mode": "im2col", "lower": value.pixel_box_lower_corner, "upper": value.pixel_box_upper_corner, "steps": value.element_strides}
     tensor_map = TensorMap(base, about["block_size"], swizzle, value.padding, shape=value.shape, strides=value.strides, **more)
-    return [tensor_map, *map(int, (*value.shape, *value.strides))]
+    return [tensor_map, *sizes]
 
 
 def _plain(value: Any) -> Any:
