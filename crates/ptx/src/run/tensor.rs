@@ -238,7 +238,7 @@ impl TensorMap {
         if let Some(stride) = strides.iter().find(|stride| **stride >= 1 << 40) {
             return Err(format!("the strides of a tensor map are less than 2^40 bytes, not {stride}"));
         }
-        if self.fills_nan && !self.element_type().is_some_and(|kind| kind.float().is_some()) {
+        if self.fills_nan && self.element_type().is_none_or(|kind| kind.float().is_none()) {
             return Err("a tensor map of integers fills with zeros, not with NaN".to_owned());
         }
         if self.boxes != Boxes::Tiled {
