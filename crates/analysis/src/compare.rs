@@ -133,9 +133,12 @@ impl Input<'_> {
         Ok(Case { a, b, c, scale_a: scales.clone(), scale_b: scales })
     }
 
-    /// What one instruction loses on it; `None` where it does not take it.
+    /// What one instruction loses on it; `None` where it does not take it, and of sums of integers, which lose nothing.
     pub fn account(&self, row: &Instruction, revision: Revision) -> Result<Option<Account>, Error> {
         let (Some(model), Ok(case)) = (row.model_ref(revision), self.case(row)) else { return Ok(None) };
+        if model.is_integer() {
+            return Ok(None);
+        }
         account(model, &case, true).map(Some)
     }
 }

@@ -11,7 +11,8 @@ from bitmma._dtypes import FORMATS_OF, WORD_OF
 
 torch = pytest.importorskip("torch")
 
-DTYPES = [name for name in FORMATS_OF if hasattr(torch, name) and name != "float4_e2m1fn_x2"]
+# of integers of 4 bits PyTorch has no operation
+DTYPES = [name for name in FORMATS_OF if hasattr(torch, name) and name not in ("float4_e2m1fn_x2", "int4", "uint4")]
 UNIT = bitmma.mma("h100", "mma.m16n8k16.f32.f16.f16.f32")
 A = torch.randn(33, 80, generator=torch.Generator().manual_seed(1)).half()
 B = torch.randn(80, 21, generator=torch.Generator().manual_seed(2)).half()

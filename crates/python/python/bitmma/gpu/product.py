@@ -93,6 +93,7 @@ class Job:
 def canonical(d: torch.Tensor, model: Model) -> torch.Tensor:
     """Every NaN with the code that NaN results of the model have."""
     word = _WORDS[d.element_size()]
+    assert model.nan is not None  # models of integers have no kernel
     code = model.nan - (1 << (8 * d.element_size())) if model.nan >> (8 * d.element_size() - 1) else model.nan
     return torch.where(d.isnan(), torch.full((), code, dtype=word, device=d.device), d.view(word)).view(d.dtype)
 
