@@ -36,7 +36,7 @@ def chosen(revision):
     """Models of the catalogue: every one, or those with a pair of formats or a kind of result that no other before has."""
     seen, chosen = set(), []
     for unit in models(revision):
-        if unit.d.name == "s32":  # there are no kernels of integers
+        if unit.d == "s32":  # there are no kernels of integers
             continue
         model = model_of(unit)
         result = (model.family, unit.c, unit.d, model.rounding, model.result, model.scale, *model.lowering)
