@@ -150,6 +150,7 @@ def has_products(full: str) -> bool:
     return (space == "aten" and base in _BY_NAME) or _why_left(base.rstrip("_")) != ""
 
 
+@lru_cache(maxsize=4096)
 def is_emulated(func: Any) -> bool:
     """Whether an emulation computes the products of an operation, or of what it makes of it."""
     packet = getattr(func, "overloadpacket", None)
