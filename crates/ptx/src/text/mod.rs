@@ -30,7 +30,7 @@ pub(crate) struct Module {
     pub(crate) refused: Vec<(String, u32, String)>,
     /// The text itself.
     pub(crate) text: Arc<str>,
-    /// Bytes of the text that say where it was compiled from: `.file`, `.loc` and debug sections.
+    /// Bytes of the text that ptxas is not asked about: `.file`, `.loc` and debug sections, and entries that are not understood.
     pub(crate) remarks: Vec<Range<usize>>,
     /// Bytes of the text of device functions.
     pub(crate) helpers: Vec<Range<usize>>,

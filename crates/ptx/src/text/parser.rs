@@ -214,7 +214,10 @@ impl Parser {
                         entry.bytes = self.bytes_since(first);
                         module.entries.push(entry);
                     }
-                    Err(refused) => module.refused.push(refused),
+                    Err(refused) => {
+                        module.refused.push(refused);
+                        self.remarks.push(self.bytes_since(first));
+                    }
                 },
                 ".func" => {
                     if let Some((name, function)) = self.function()? {
