@@ -33,7 +33,9 @@ struct Assembled {
 
 fn kernels(architecture: Architecture) -> Vec<Assembled> {
     let mut kernels = vec![];
-    for row in of(architecture).filter(|row| row.is_native() || row.family.is_sparse()) {
+    for row in
+        of(architecture).filter(|row| !row.d.is_integer() && (row.is_native() || row.family.is_sparse()))
+    {
         for found in forms(row) {
             match ptx::kernel(&found, Majors::ROW_COL) {
                 Ok(kernel) => kernels.push(Assembled { found, kernel }),
