@@ -733,6 +733,8 @@ pub(crate) struct Effects {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Preset {
     Word(u32),
+    /// An address of shared memory of the own block.
+    SharedAt(u32),
     Thread(u8),
     ThreadCount(u8),
     Block(u8),
@@ -814,7 +816,7 @@ pub struct Kernel {
     pub(crate) predicates: usize,
     /// Words that hold the same throughout a warp.
     pub(crate) presets: Vec<(Word, Preset)>,
-    pub(crate) wide_constants: Vec<(Wide, u64)>,
+    pub(crate) wide_constants: Vec<(Wide, u64, bool)>,
     /// Bytes of shared memory that the text declares.
     pub(crate) static_shared: u64,
     /// Whether there is shared memory whose size the launch says.

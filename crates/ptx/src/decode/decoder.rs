@@ -20,7 +20,8 @@ pub(crate) const FIRST_STATIC: u64 = 1024;
 const MOST_STATIC: u64 = 1 << 30;
 /// Generic addresses of shared and local memory, and of parameters: no process has memory there.
 pub(crate) const SHARED_WINDOW: u64 = 4090 << REGION_BITS;
-/// An address of shared memory has from this bit on the number of its block in the cluster, and 1 more; nothing in its own block's.
+/// An address of shared memory has from this bit on the number of its block in the cluster, the own block's too: what kernels compute
+/// with the bits of such addresses (CUTLASS clears one to reach the first block of a pair) reaches the block that it does on a GPU.
 pub(crate) const RANK_SHIFT: u32 = 24;
 pub(crate) const LOCAL_WINDOW: u64 = 4091 << REGION_BITS;
 pub(crate) const PARAMETER_WINDOW: u64 = 4092 << REGION_BITS;
@@ -35,7 +36,8 @@ pub(crate) struct Decoder<'d> {
     pub(super) predicates: u32,
     pub(super) presets: HashMap<Preset, Word>,
     pub(super) order: Vec<(Word, Preset)>,
-    pub(super) wide_constants: HashMap<u64, Wide>,
+    /// With whether they are addresses of shared memory.
+    pub(super) wide_constants: HashMap<(u64, bool), Wide>,
     pub(super) symbols: HashMap<&'d str, (Space, u64)>,
     pub(super) offsets: Vec<usize>,
     pub(super) parameter_bytes: usize,
@@ -228,7 +230,11 @@ impl<'d> Decoder<'d> {
     }
 
     pub(crate) fn wide_constant(&mut self, value: u64) -> Wide {
-        *self.wide_constants.entry(value).or_insert_with(|| {
+        self.wide_preset(value, false)
+    }
+
+    fn wide_preset(&mut self, value: u64, in_shared: bool) -> Wide {
+        *self.wide_constants.entry((value, in_shared)).or_insert_with(|| {
             self.wides += 1;
             Wide(self.wides - 1)
         })
@@ -295,9 +301,12 @@ impl<'d> Decoder<'d> {
             Operand::Single(bits) => Ok(self.constant(*bits)),
             Operand::Double(bits) => Ok(self.constant((f64::from_bits(*bits) as f32).to_bits())),
             Operand::Special(name) => self.special(name, instruction),
-            Operand::Symbol(..) => {
-                let at = self.symbol(operand, instruction)?;
-                Ok(self.constant(at as u32))
+            Operand::Symbol(name, offset) => {
+                let (space, at) = self.address_of(name, *offset, instruction)?;
+                Ok(match space {
+                    Space::Shared => self.preset(Preset::SharedAt(at as u32)),
+                    _ => self.constant(at as u32),
+                })
             }
             _ => Err(self.wrong(operand, "a register of 32 bits", instruction)),
         }
@@ -322,18 +331,12 @@ impl<'d> Decoder<'d> {
             }
             Operand::Integer(value) => Ok(self.wide_constant(*value)),
             Operand::Double(bits) => Ok(self.wide_constant(*bits)),
-            Operand::Symbol(..) => {
-                let at = self.symbol(operand, instruction)?;
-                Ok(self.wide_constant(at))
+            Operand::Symbol(name, offset) => {
+                let (space, at) = self.address_of(name, *offset, instruction)?;
+                Ok(self.wide_preset(at, space == Space::Shared))
             }
             _ => Err(self.wrong(operand, "a register of 64 bits", instruction)),
         }
-    }
-
-    /// The address of a variable in its space.
-    fn symbol(&self, operand: &Operand, instruction: &Instruction) -> Result<u64, Error> {
-        let Operand::Symbol(name, offset) = operand else { return Ok(0) };
-        self.address_of(name, *offset, instruction).map(|(_, at)| at)
     }
 
     /// The space that a variable is in, for addresses without a space.
@@ -341,6 +344,7 @@ impl<'d> Decoder<'d> {
         self.symbols.get(name).map(|(space, _)| *space)
     }
 
+    /// The address of a variable in its space.
     fn address_of(&self, name: &str, offset: i64, instruction: &Instruction) -> Result<(Space, u64), Error> {
         match self.symbols.get(name) {
             Some((space, at)) => Ok((*space, at.wrapping_add_signed(offset))),
@@ -452,8 +456,12 @@ impl<'d> Decoder<'d> {
                 Ok(Address { base, offset: *offset })
             }
             Base::Symbol(name) => {
-                let (_, address) = self.address_of(name, *offset, at)?;
-                Ok(Address { base: Slot::Sink, offset: address as i64 })
+                let (space, address) = self.address_of(name, *offset, at)?;
+                let base = match space {
+                    Space::Shared => Slot::Word(self.preset(Preset::SharedAt(0)), 32),
+                    _ => Slot::Sink,
+                };
+                Ok(Address { base, offset: address as i64 })
             }
             Base::None => Ok(Address { base: Slot::Sink, offset: *offset }),
         }

@@ -146,7 +146,11 @@ impl Decoder<'_> {
             wides: self.wides as usize,
             predicates: self.predicates as usize,
             presets: self.order,
-            wide_constants: self.wide_constants.into_iter().map(|(value, slot)| (slot, value)).collect(),
+            wide_constants: self
+                .wide_constants
+                .into_iter()
+                .map(|((value, in_shared), slot)| (slot, value, in_shared))
+                .collect(),
             static_shared: self.static_shared,
             dynamic_shared: self.dynamic_shared,
             local: self.local,

@@ -107,7 +107,7 @@ impl<'l> Block<'l> {
     pub(crate) fn start(&mut self, (cluster, rank): (u64, usize), warps: &mut [Warp]) {
         self.index = self.launch.clusters.index(cluster, rank);
         (self.cluster, self.rank, self.has_ended, self.lent) = (cluster, rank, false, 0);
-        self.base = SHARED_WINDOW | if self.launch.clusters.size() > 1 { rank_bits(rank) } else { 0 };
+        self.base = SHARED_WINDOW | rank_bits(rank);
         self.visits.clear();
         self.shared.reset();
         self.undefined.reset();

@@ -101,8 +101,7 @@ impl Warp {
                 Bulk::Replace { address, field, value } => {
                     let at = self.shared_address(*address, lane);
                     let fault = |what: String| Fault::new(lane, what);
-                    let at =
-                        block.shared.checked(at, SIZE as u64, "changes a tensor map of").map_err(fault)?;
+                    let at = block.checked(at, SIZE as u64, "changes a tensor map of").map_err(fault)?;
                     let (offset, bytes) = place(*field);
                     let value = self.registers.any_lane(*value, lane);
                     let by = block.clocks.by(self.number);
@@ -221,7 +220,7 @@ impl Warp {
         let lane = mask.trailing_zeros() as usize;
         let fault = |what: String| Fault::new(lane, what);
         let from = self.shared_address(from, lane);
-        let from = block.shared.checked(from, SIZE as u64, "copies a tensor map of").map_err(fault)?;
+        let from = block.checked(from, SIZE as u64, "copies a tensor map of").map_err(fault)?;
         let to = self.registers.addresses(to)[lane];
         let launch = block.launch;
         for at in (0..SIZE).step_by(8) {
@@ -351,13 +350,12 @@ impl Warp {
         block: &mut Block<'_>,
     ) -> Result<(), Fault> {
         let fault = |what: String| Fault::new(lane, what);
-        let own = block.rank as u64 + 1;
-        let rank = |at: u64| if at >> RANK_SHIFT == 0 { own } else { at >> RANK_SHIFT };
+        let rank = |at: u64| at >> RANK_SHIFT;
         if rank(barrier) != rank(to) {
             return Err(fault(format!(
                 "copies to block {} of the cluster, and completes an mbarrier object of block {}: they must be in one",
-                rank(to) - 1,
-                rank(barrier) - 1
+                rank(to),
+                rank(barrier)
             )));
         }
         let own = block.rank;
@@ -385,7 +383,7 @@ impl Warp {
         check_bulk(to, from, count).map_err(fault)?;
         let (mut contents, mut shared) = (vec![], vec![]);
         for at in (0..count).step_by(16).map(|step| from.wrapping_add(step)) {
-            let at = block.shared.checked(at, 16, "copies").map_err(fault)?;
+            let at = block.checked(at, 16, "copies").map_err(fault)?;
             let by = block.clocks.by(self.number);
             block.shared.note_copied(at, 16, by).map_err(|race| Fault::new(lane, race))?;
             shared.push((block.rank, at));
@@ -416,7 +414,7 @@ impl Warp {
         let mut bytes = vec![];
         let line = self.line(block.launch.kernel);
         for at in places {
-            let at = block.shared.checked(at, 16, "copies").map_err(|what| Fault::new(lane, what))?;
+            let at = block.checked(at, 16, "copies").map_err(|what| Fault::new(lane, what))?;
             let by = block.clocks.by(self.number);
             block.shared.note_copied(at, 16, by).map_err(|race| Fault::new(lane, race))?;
             self.bulks.open.reads.push((at, 16, line));

@@ -56,9 +56,9 @@ impl Clusters {
     }
 }
 
-/// The bits of an address of shared memory that name a block of the cluster.
+/// The bits of an address of shared memory that name a block of the cluster: those of the first are 0.
 pub(super) fn rank_bits(rank: usize) -> u64 {
-    (rank as u64 + 1) << RANK_SHIFT
+    (rank as u64) << RANK_SHIFT
 }
 
 /// An address of shared memory without the block that it names.

@@ -56,7 +56,7 @@ impl Warp {
                 return Err(fault(format!("stores {bytes} bytes of zeros, which is not a multiple of 8")));
             }
             for step in (0..bytes).step_by(8) {
-                let at = block.shared.checked(first.wrapping_add(step), 8, "writes").map_err(fault)?;
+                let at = block.checked(first.wrapping_add(step), 8, "writes").map_err(fault)?;
                 let by = block.clocks.by(self.number);
                 let same = |shared: &super::shared::Shared| shared.get(at, 8) == 0;
                 let noted = block.shared.note_write(at, 8, (Kind::Write, false), by, same);

@@ -65,7 +65,7 @@ impl Warp {
             }
         }
         for lane in each(mask) {
-            let at = block.shared.checked(to[lane], (*bytes).into(), "copies");
+            let at = block.checked(to[lane], (*bytes).into(), "copies");
             copy.to[lane] = at.map_err(|what| Fault::new(lane, what))?;
             let by = block.clocks.by(self.number);
             let noted = block.shared.note_copy((copy.to[lane], copy.bytes), false, by);
@@ -89,7 +89,7 @@ impl Warp {
             let fault = |what: String| Fault::new(lane, what);
             let at = in_shared(addresses[lane]);
             let verb = if write.is_some() { "writes" } else { "reads" };
-            let at = block.shared.checked(at, ROW, verb).map_err(fault)?;
+            let at = block.checked(at, ROW, verb).map_err(fault)?;
             let by = block.clocks.by(self.number);
             let race = |race: Race| Fault::new(lane, race);
             match write {

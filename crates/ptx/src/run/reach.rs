@@ -27,7 +27,7 @@ impl Block<'_> {
     /// The block of an address of shared memory that a warp accesses.
     #[inline(always)]
     pub(super) fn reach(&mut self, warp: usize, at: u64) -> Result<Reached<'_>, String> {
-        if at >> RANK_SHIFT != 0 {
+        if at >> RANK_SHIFT != self.rank as u64 {
             return self.reach_named(warp, at);
         }
         Ok(Reached {
@@ -35,7 +35,7 @@ impl Block<'_> {
             objects: &mut self.objects,
             undefined: &mut self.undefined,
             clocks: &mut self.clocks,
-            at,
+            at: in_block(at),
             base: self.base,
             is_other: false,
         })
@@ -44,25 +44,36 @@ impl Block<'_> {
     /// The same of an access of some region: of the own block alone unless it says `.shared::cluster`.
     #[inline(always)]
     pub(super) fn reach_in(&mut self, region: Region, warp: usize, at: u64) -> Result<Reached<'_>, String> {
-        let named = at >> RANK_SHIFT;
-        if region == Region::SharedOfBlock && named != 0 && named != self.rank as u64 + 1 {
-            return Err(format!(
-                "accesses {at:#x} of shared memory, which is in block {} of the cluster, from block {} by .shared::cta: only .shared::cluster and generic addresses reach other blocks",
-                named - 1,
-                self.rank
-            ));
+        if region == Region::SharedOfBlock {
+            self.own(at)?;
         }
         self.reach(warp, at)
+    }
+
+    /// The address in its block of one that must be in the own block's shared memory.
+    pub(super) fn own(&self, at: u64) -> Result<u64, String> {
+        match (at >> RANK_SHIFT) as usize {
+            named if named == self.rank => Ok(in_block(at)),
+            named if named < self.launch.clusters.size() => Err(format!(
+                "accesses {at:#x} of shared memory, which is in block {named} of the cluster, from block {} by .shared::cta: only .shared::cluster and generic addresses reach other blocks",
+                self.rank
+            )),
+            // of no block: its bytes are counted from the first on
+            _ => Ok(at),
+        }
+    }
+
+    /// The offset of an access of the own block's shared memory that lies inside and is aligned.
+    pub(super) fn checked(&mut self, at: u64, bytes: u64, verb: &str) -> Result<usize, String> {
+        let at = self.own(at)?;
+        self.shared.checked(at, bytes, verb)
     }
 
     /// The same of an address that may name a block.
     #[cold]
     fn reach_named(&mut self, warp: usize, at: u64) -> Result<Reached<'_>, String> {
-        let named = (at >> RANK_SHIFT) as usize - 1;
+        let named = (at >> RANK_SHIFT) as usize;
         let size = self.launch.clusters.size();
-        if named == self.rank {
-            return self.reach(warp, in_block(at));
-        }
         let Some(Some(other)) = self.peers.get_mut(named) else {
             return Err(format!(
                 "accesses {at:#x} of shared memory, which is in no block of the cluster: it has {size}"
@@ -96,10 +107,10 @@ impl Block<'_> {
 
     /// What is undefined at an address of shared memory: the bytes of its block, and the address there.
     pub(super) fn undefined_at(&mut self, at: usize) -> (&mut Bytes, usize) {
-        let named = (at as u64 >> RANK_SHIFT) as usize;
-        match self.peers.get_mut(named.wrapping_sub(1)) {
-            Some(Some(other)) if named > 0 => (&mut other.undefined, in_block(at as u64) as usize),
-            _ if named == self.rank + 1 => (&mut self.undefined, in_block(at as u64) as usize),
+        let (named, within) = ((at as u64 >> RANK_SHIFT) as usize, in_block(at as u64) as usize);
+        match self.peers.get_mut(named) {
+            Some(Some(other)) if named != self.rank => (&mut other.undefined, within),
+            _ if named == self.rank => (&mut self.undefined, within),
             _ => (&mut self.undefined, at),
         }
     }

@@ -145,8 +145,9 @@ impl Warp {
         for (slot, preset) in &kernel.presets {
             self.registers.words[slot.0 as usize] = self.preset(*preset, block);
         }
-        for (slot, value) in &kernel.wide_constants {
-            self.registers.wides[slot.0 as usize] = [*value; LANES];
+        for (slot, value, in_shared) in &kernel.wide_constants {
+            let bits = if *in_shared { rank_bits(block.rank) } else { 0 };
+            self.registers.wides[slot.0 as usize] = [value | bits; LANES];
         }
         self.copies.reset();
         self.bulks.reset();
@@ -173,6 +174,7 @@ impl Warp {
         };
         match preset {
             Preset::Word(value) => [value; LANES],
+            Preset::SharedAt(at) => [rank_bits(block.rank) as u32 | at; LANES],
             Preset::Thread(axis) => {
                 lanes(&|lane| self.thread(block, lane as usize).thread[usize::from(axis)])
             }
@@ -525,17 +527,13 @@ impl Warp {
                         let what = format!("maps address {:#x}, which is not in shared memory", a[lane]);
                         return Err(Fault::new(lane, what));
                     }
-                    // of a cluster of one block it is the address itself
-                    let bits = if size > 1 { rank_bits(rank) } else { 0 };
                     let base = if *generic { SHARED_WINDOW } else { 0 };
-                    value[lane] = base | in_block(a[lane]) | bits;
+                    value[lane] = base | in_block(a[lane]) | rank_bits(rank);
                 }
                 registers.set_any(*d, mask, &value);
             }
             Op::Rank { d, a } => {
-                let own = block.rank as u64;
-                let rank = |a: u64| (in_shared(a) >> RANK_SHIFT).checked_sub(1).unwrap_or(own) as u32;
-                let value = map1(&registers.any(*a), rank);
+                let value = map1(&registers.any(*a), |a| (in_shared(a) >> RANK_SHIFT) as u32);
                 registers.set_word(*d, mask, &value);
             }
             Op::Computed(computed) => computed.run(registers, mask),
@@ -629,13 +627,9 @@ impl Warp {
                 registers.set_any(*d, mask, &value);
             }
             Op::IsSpace { region, own_only, d, a } => {
-                let own = block.rank as u64 + 1;
+                let own = block.rank as u64;
                 let window = |address: u64| match resolve(Region::Generic, address).0 {
-                    Region::Shared
-                        if *own_only && ![0, own].contains(&(in_shared(address) >> RANK_SHIFT)) =>
-                    {
-                        Region::Generic
-                    }
+                    Region::Shared if *own_only && in_shared(address) >> RANK_SHIFT != own => Region::Generic,
                     Region::Parameter => Region::Global,
                     Region::Global if block.launch.is_constant(address) => Region::Constant,
                     found => found,

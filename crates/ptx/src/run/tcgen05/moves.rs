@@ -64,7 +64,7 @@ impl Warp {
                 let follows = block.launch.undefined.is_some();
                 let column = block.tensor.allocate(count, follows).map_err(fault)? as u64;
                 let to = in_shared(self.registers.addresses(*to)[first]);
-                let to = block.shared.checked(to, 4, "writes").map_err(fault)?;
+                let to = block.checked(to, 4, "writes").map_err(fault)?;
                 let by = block.clocks.by(self.number);
                 let same = |shared: &Shared| shared.get(to, 4) == column;
                 let noted = block.shared.note_write(to, 4, (Kind::Write, false), by, same);

@@ -6,6 +6,7 @@ use crate::lanes::{LANES, Registers, each};
 use crate::matrix::{Multiplier, Sizes, WARPGROUP};
 use crate::program::{Address, Mma, Slot, Tile, Wgmma, WgmmaA, Word};
 use crate::run::address::in_shared;
+use crate::run::cluster::in_block;
 use crate::run::descriptor::Descriptor;
 use crate::run::fault::Fault;
 use crate::run::fragments::{Elements, Part};
@@ -214,7 +215,7 @@ impl Shadow {
     fn rows(&self, address: Address, count: usize, now: &Now<'_, '_>) -> Result<Vec<usize>, Fault> {
         self.decides(now, "the address", &[Place::Slot(address.base, 64)])?;
         let addresses = now.warp.registers.addresses(address);
-        let at = |address: &u64| in_shared(*address) as usize;
+        let at = |address: &u64| in_block(in_shared(*address)) as usize;
         Ok(addresses[..8 * count].iter().map(at).collect())
     }
 }
