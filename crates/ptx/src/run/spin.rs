@@ -2,6 +2,9 @@
 
 use crate::lanes::{LANES, each};
 
+/// Turns that read by strong reads and change memory, before others are due: such a loop may wait, too, as one that counts its looks.
+const MOST_BUSY: u32 = 4096;
+
 /// What a warp has done since its last backward branch: turns of a loop that read the same by strong reads and change nothing
 /// wait for others.
 #[derive(Default)]
@@ -15,6 +18,8 @@ pub(crate) struct Spin {
     pub(super) changes: bool,
     /// Branches with their lanes, and what was read in the turn before each, since memory changed.
     last: Vec<((usize, u32), u64)>,
+    /// Turns that have read and changed memory since others were due.
+    busy: u32,
     has_stopped: bool,
     has_changed: bool,
 }
@@ -45,6 +50,10 @@ impl Spin {
     pub(super) fn turns(&mut self, at: (usize, u32)) -> bool {
         if self.changes || !self.has_read {
             self.last.clear();
+            self.busy += u32::from(self.has_read);
+            if self.busy == MOST_BUSY {
+                (self.busy, self.has_stopped) = (0, true);
+            }
         } else {
             let last = self.last.iter_mut().find(|(of, _)| *of == at);
             match last {

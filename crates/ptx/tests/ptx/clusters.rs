@@ -498,6 +498,79 @@ fn other_blocks_are_changed() {
     assert_eq!(left((3, 3, 1), &body).expect("runs")[..3], [1010, 1021, 1002]);
 }
 
+/// Addresses of shared memory have their block's rank from bit 24 on, those of the own block too, so that kernels (CUTLASS, Triton)
+/// reach others by their bits; `ldmatrix` and copies take the own block's, whatever its rank.
+#[test]
+fn the_bits_of_an_address_say_which_block_it_is_in() {
+    for (own, access) in [
+        ("mov.u32 %r9, s;", "xor.b32 %r7, %r9, 0x1000000; st.shared::cluster.u32 [%r7], %r10;"),
+        ("mov.u32 %r9, s+4;", "xor.b32 %r7, %r9, 0x1000000; st.shared::cluster.u32 [%r7+-4], %r10;"),
+        (
+            "mov.u64 %d5, s; cvt.u32.u64 %r9, %d5;",
+            "xor.b32 %r7, %r9, 16777216; st.shared::cluster.u32 [%r7], %r10;",
+        ),
+        ("cvta.shared.u64 %d5, s;", "xor.b64 %d6, %d5, 0x1000000; st.u32 [%d6], %r10;"),
+        (
+            "mapa.shared::cluster.u32 %r9, s, %r2;",
+            "xor.b32 %r7, %r9, 0x1000000; st.shared::cluster.u32 [%r7], %r10;",
+        ),
+    ] {
+        let body = format!(
+            "{own} add.u32 %r10, %r4, 70; {MEET} {access} {MEET} ld.shared.u32 %r11, [s]; st.global.u32 [%d3], %r11;"
+        );
+        let left = left((4, 2, 1), &body).unwrap_or_else(|error| panic!("{own}: {error}"));
+        assert_eq!(left[..4], [71, 70, 73, 72], "{own}");
+    }
+    // the first block of a pair: CUTLASS clears a bit
+    let body = format!(
+        "and.b32 %r7, %r5, 0xfeffffff; @%p1 st.shared.u32 [s], 0; {MEET} red.shared::cluster.add.u32 [%r7], 1; {MEET}
+         ld.shared.u32 %r11, [s]; st.global.u32 [%d3], %r11; {MEET}"
+    );
+    assert_eq!(left((4, 4, 1), &body).expect("runs")[..4], [2, 0, 2, 0]);
+    let body = "mad.lo.u32 %r9, %r1, 16, %r5; st.shared.v4.u32 [%r9], {%r1, %r4, %r1, %r4}; bar.sync 0;
+                ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r10}, [%r9]; cp.async.ca.shared.global [%r9], [%d1], 4; cp.async.wait_all;
+                ld.shared.u32 %r11, [%r9]; add.u32 %r10, %r10, %r11; st.global.u32 [%d3], %r10;";
+    let alone = left((3, 0, 32), body).expect("no cluster");
+    assert_eq!(left((3, 3, 32), body).expect("a cluster"), alone);
+    let error =
+        left((2, 2, 32), &format!("{NEXT} ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%r10}}, [%r7];"));
+    let error = error.expect_err("ldmatrix reads the own block's");
+    assert!(error.contains("which is in block 1 of the cluster, from block 0 by .shared::cta"), "{error}");
+}
+
+/// A loop that waits lets others run, also if it changes memory at every turn.
+#[test]
+fn a_loop_that_waits_and_writes_lets_others_run() {
+    for (address, count) in [("%d2+128", "%d2+132"), ("%d2+128", "s+8")] {
+        let space = if count.starts_with('s') { "shared" } else { "global" };
+        // of two blocks that do not run together, the first waits for the second, or the other way round
+        for first in [0, 1] {
+            for (blocks, cluster) in [(2, 0), (2, 2)] {
+                let body = format!(
+                    "st.shared.u32 [s+8], 0; setp.eq.u32 %p2, %r4, {first}; @%p2 bra W; st.global.u32 [%d3], 5; st.release.gpu.global.u32 [{address}], 1; bra E;
+                     W: atom.{space}.add.u32 %r9, [{count}], 1; ld.acquire.gpu.global.u32 %r10, [{address}]; setp.eq.u32 %p3, %r10, 0; @%p3 bra W;
+                     st.global.u32 [%d3], 7; E: {}",
+                    if cluster > 0 { MEET } else { "" }
+                );
+                let left =
+                    left_of(&[1, 3].map(|threads| run((blocks, cluster, 1), "", threads, &body)), first);
+                assert_eq!(left, Ok([7, 5]), "{address} {count} {first} {cluster}");
+            }
+        }
+    }
+}
+
+/// What two blocks left, that one first, with every number of threads.
+fn left_of(runs: &[Result<Vec<u32>, String>], first: usize) -> Result<[u32; 2], String> {
+    let mut found = vec![];
+    for run in runs {
+        let run = run.as_ref().map_err(Clone::clone)?;
+        found.push([run[first], run[1 - first]]);
+    }
+    assert!(found.iter().all(|one| *one == found[0]));
+    Ok(found[0])
+}
+
 /// A word goes around: each block waits for the one before, adds to what that stored, and arrives at the next.
 #[test]
 fn a_ring_of_arrivals() {
