@@ -28,7 +28,7 @@ pub use program::{Boxes, Kernel, Parameter, Variable};
 pub use rewrite::{
     CACHE_BYTES, CACHE_VARIABLE, Compiler, FOLDERS_VARIABLE, Fusion, Mode, Rewrites, TIME_LIMIT, Tools,
 };
-pub use run::{Argument, Buffer, Launch, Limits, Product, Record, Report, Scalar, TensorMap, Trace};
+pub use run::{Argument, Buffer, Launch, Limits, Member, Product, Record, Report, Scalar, TensorMap, Trace};
 pub use survey::{FormUse, Standing, Survey};
 
 /// A text, read.

@@ -24,6 +24,20 @@ pub enum Scalar {
     Float(f64),
 }
 
+impl Scalar {
+    /// Its bytes in a type, as in `f32` and `i16`: it is rounded to a type of floats, and loses bits above an integer's.
+    #[must_use]
+    pub fn bytes(self, kind: &str) -> Vec<u8> {
+        let bits: usize = kind.trim_start_matches(char::is_alphabetic).parse().unwrap_or(64);
+        let code = match self {
+            Scalar::Integer(value) if !kind.contains('f') => value as u64,
+            Scalar::Integer(value) => float_bits(kind, value as f64),
+            Scalar::Float(value) => float_bits(kind, value),
+        };
+        code.to_le_bytes()[..(bits / 8).clamp(1, 8)].to_vec()
+    }
+}
+
 /// An argument.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Argument {
@@ -43,13 +57,38 @@ pub enum Argument {
         /// The tensor and its boxes.
         map: TensorMap,
     },
-    /// The bytes of a structure or vector.
-    Bytes(Vec<u8>),
+    /// A structure or vector.
+    Structure {
+        /// Its bytes, as the ABI lays them out.
+        bytes: Vec<u8>,
+        /// Its members that are pointers, which take the place of their bytes.
+        pointers: Vec<Member>,
+    },
     /// A null pointer.
     Null,
 }
 
+/// A member of a structure that is a pointer into a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Its first byte in the structure.
+    pub at: usize,
+    /// Among the buffers of the launch.
+    pub buffer: usize,
+    /// Bytes from the buffer's start.
+    pub offset: u64,
+}
+
 impl Argument {
+    /// The buffers that it points to.
+    pub(super) fn buffers(&self) -> Vec<usize> {
+        match self {
+            Argument::Pointer { buffer, .. } | Argument::TensorMap { buffer, .. } => vec![*buffer],
+            Argument::Structure { pointers, .. } => pointers.iter().map(|member| member.buffer).collect(),
+            Argument::Scalar(_) | Argument::Null => vec![],
+        }
+    }
+
     /// The bytes of an argument in its parameter; `at` counts from 0. `bases`: where the buffers lie.
     pub(crate) fn bytes(&self, parameter: &Parameter, at: usize, bases: &[u64]) -> Result<Vec<u8>, Error> {
         let Parameter { name, bytes: size, .. } = parameter;
@@ -66,9 +105,18 @@ impl Argument {
                 let address = bases[*buffer].wrapping_add(map.address);
                 Ok(TensorMap { address, ..*map }.bytes().to_vec())
             }
-            Argument::Bytes(given) => {
-                has("a structure", given.len())?;
-                Ok(given.clone())
+            Argument::Structure { bytes, pointers } => {
+                has("a structure", bytes.len())?;
+                let mut bytes = bytes.clone();
+                for Member { at: first, buffer, offset } in pointers {
+                    let Some(place) = bytes.get_mut(*first..).and_then(|rest| rest.first_chunk_mut()) else {
+                        return Err(Error::Launch(format!(
+                            "argument {at} has a pointer at byte {first}, but only {size} bytes"
+                        )));
+                    };
+                    *place = bases[*buffer].wrapping_add(*offset).to_le_bytes();
+                }
+                Ok(bytes)
             }
             _ => Ok(self.bits(parameter, at, bases)?.to_le_bytes()[..*size as usize].to_vec()),
         }
@@ -83,7 +131,7 @@ impl Argument {
         let bits = 8 * bytes;
         if bits > 64 {
             return Err(Error::Launch(format!(
-                "parameter '{name}' is a structure of {bytes} bytes: give it as bytes"
+                "parameter '{name}' is a structure of {bytes} bytes, not one number"
             )));
         }
         let float = match kind.as_str() {
@@ -99,7 +147,7 @@ impl Argument {
             }
             Argument::Null if bits == 64 && !float => Ok(0),
             Argument::Pointer { .. } => Err(wrong("an array".to_owned())),
-            Argument::TensorMap { .. } | Argument::Bytes(_) => Err(wrong("a structure".to_owned())),
+            Argument::TensorMap { .. } | Argument::Structure { .. } => Err(wrong("a structure".to_owned())),
             Argument::Null => Err(wrong("None".to_owned())),
             Argument::Scalar(Scalar::Integer(0)) if *pointer => Ok(0),
             Argument::Scalar(Scalar::Integer(value)) if *pointer => Err(wrong(format!("the number {value}"))),

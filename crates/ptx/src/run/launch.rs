@@ -277,9 +277,7 @@ impl Launch<'_> {
         }
         let mut bytes = vec![0; kernel.parameter_bytes];
         for (at, (argument, parameter)) in arguments.iter().zip(&kernel.parameters).enumerate() {
-            if let Argument::Pointer { buffer, .. } | Argument::TensorMap { buffer, .. } = argument
-                && *buffer >= buffers.len()
-            {
+            if let Some(buffer) = argument.buffers().into_iter().find(|buffer| *buffer >= buffers.len()) {
                 return Err(Error::Launch(format!(
                     "argument {at} names buffer {buffer} of {}",
                     buffers.len()
@@ -304,9 +302,7 @@ impl Launch<'_> {
     /// Where the buffers lie: with gaps, so that no access beyond one is in another; where this machine has them if the kernel
     /// handles addresses as data. Whether they are there.
     fn bases(&self, arguments: &[Argument], buffers: &[Buffer]) -> Result<(Vec<u64>, bool), Error> {
-        let is_pointer =
-            |argument: &Argument| matches!(argument, Argument::Pointer { .. } | Argument::TensorMap { .. });
-        let mut pointers = (0..arguments.len()).filter(|at| is_pointer(&arguments[*at]));
+        let mut pointers = (0..arguments.len()).filter(|at| !arguments[*at].buffers().is_empty());
         if self.hosts.is_empty() || !self.kernel.addresses.are_data(&mut pointers) {
             return Ok(((1..=buffers.len() as u64).map(|number| number << REGION_BITS).collect(), false));
         }

@@ -40,7 +40,7 @@ mod trace;
 mod undefined;
 mod warp;
 
-pub use argument::{Argument, Buffer, Scalar};
+pub use argument::{Argument, Buffer, Member, Scalar};
 pub(crate) use trace::{Place, Traced};
 
 pub use tensor::TensorMap;

@@ -1,6 +1,6 @@
 //! What memory a kernel can have, and where it ends.
 
-use bitmma_ptx::{Argument, Buffer, Launch, Mode, Program};
+use bitmma_ptx::{Argument, Buffer, Launch, Member, Mode, Program};
 
 use crate::block::Block;
 
@@ -72,7 +72,10 @@ fn structures_and_variables() {
         let mut buffers = [Buffer { bytes: vec![0; 4], name: "y".to_owned(), ..Buffer::default() }];
         let variables = variables.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.clone())).collect();
         let launch = Launch { variables, block: Some([1; 3]), ..Launch::new(&kernel, [1; 3]) };
-        let arguments = [Argument::Bytes(pair), Argument::Pointer { buffer: 0, offset: 0 }];
+        let arguments = [
+            Argument::Structure { bytes: pair, pointers: vec![] },
+            Argument::Pointer { buffer: 0, offset: 0 },
+        ];
         let report =
             launch.run(&arguments, &mut buffers, &mut || false).map_err(|error| error.to_string())?;
         Ok::<_, String>((buffers[0].bytes.clone(), report.variables))
@@ -82,6 +85,22 @@ fn structures_and_variables() {
     let (y, left) = run(pair.clone(), &[("factors", factors)]).expect("runs");
     assert_eq!(y, 73u32.to_le_bytes());
     assert_eq!(left.into_iter().collect::<Vec<_>>(), [("total".to_owned(), 78u32.to_le_bytes().to_vec())]);
+    // its second member as a pointer to the second word of y
+    let member = Member { at: 8, buffer: 0, offset: 4 };
+    let mut buffers = [Buffer { bytes: vec![0; 8], name: "y".to_owned(), ..Buffer::default() }];
+    let launch = Launch { block: Some([1; 3]), ..Launch::new(&kernel, [1; 3]) };
+    let mut point = |members: &[Member]| {
+        let arguments = [
+            Argument::Structure { bytes: pair.clone(), pointers: members.to_vec() },
+            Argument::Pointer { buffer: 0, offset: 0 },
+        ];
+        launch.run(&arguments, &mut buffers, &mut || false).map_err(|error| error.to_string())
+    };
+    point(&[member]).expect("runs");
+    let error = point(&[Member { at: 12, ..member }]).expect_err("12 + 8 > 16");
+    assert!(error.contains("argument 0 has a pointer at byte 12, but only 16 bytes"), "{error}");
+    let error = point(&[Member { buffer: 1, ..member }]).expect_err("one buffer");
+    assert!(error.contains("argument 0 names buffer 1 of 1"), "{error}");
     for (pair, variables, wanted) in [
         (vec![0; 12], vec![], "argument 0 is a structure of 12 bytes, but parameter 'pair' has 16"),
         (
