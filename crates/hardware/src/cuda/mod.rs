@@ -9,6 +9,7 @@ mod device;
 mod driver;
 mod fragment;
 mod function;
+pub mod nvrtc;
 pub mod ptx;
 mod sparse;
 

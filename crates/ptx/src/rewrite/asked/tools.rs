@@ -35,22 +35,26 @@ impl Default for Tools {
     }
 }
 
+/// The folders of a variable.
+fn split(variable: &str) -> Vec<PathBuf> {
+    std::env::split_paths(&std::env::var_os(variable).unwrap_or_default()).collect()
+}
+
 impl Tools {
+    /// Where NVIDIA's tools are looked for: in these folders, those of the variable `BITMMA_CUDA_TOOLS`, of PATH, and of CUDA_HOME and
+    /// CUDA_PATH (`bin`).
+    #[must_use]
+    pub fn folders(first: &[PathBuf]) -> Vec<PathBuf> {
+        let homes = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os);
+        let bins = homes.filter(|home| !home.is_empty()).map(|home| Path::new(&home).join("bin"));
+        first.iter().cloned().chain(split(FOLDERS_VARIABLE)).chain(split("PATH")).chain(bins).collect()
+    }
+
     /// The tools in these folders, of which one that is a file is an assembler itself, then in those of the variable
     /// `BITMMA_CUDA_TOOLS`, of PATH, and of CUDA_HOME and CUDA_PATH (`bin`). Else what is missing. Triton has a second assembler for
     /// what is newer than `sm_90`, `ptxas-blackwell`; it comes first for those targets.
     pub fn find(folders: &[PathBuf], target: &str) -> Result<Tools, String> {
-        let variable = |name: &str| std::env::var_os(name).unwrap_or_default();
-        let split = |name: &str| std::env::split_paths(&variable(name)).collect::<Vec<_>>();
-        let mut all = folders.to_vec();
-        all.extend(split(FOLDERS_VARIABLE));
-        all.extend(split("PATH"));
-        for name in ["CUDA_HOME", "CUDA_PATH"] {
-            let home = variable(name);
-            if !home.is_empty() {
-                all.push(Path::new(&home).join("bin"));
-            }
-        }
+        let all = Tools::folders(folders);
         let digits: String = target.chars().filter(char::is_ascii_digit).collect();
         let newer = digits.parse::<u32>().is_ok_and(|number| number >= 90);
         let names = if newer { ["ptxas-blackwell", "ptxas"] } else { ["ptxas", "ptxas-blackwell"] };
