@@ -3,18 +3,17 @@
 mod arguments;
 mod launch;
 mod show;
+mod source;
 
-use std::path::{Path, PathBuf};
-
-use bitmma_files::reading;
 use bitmma_ptx::{Compiler, Program, Tools};
 use clap::Subcommand;
 
-use crate::failure::{Failure, Outcome, Within};
-use arguments::Given;
+use crate::failure::{Failure, Outcome};
+use arguments::{Given, Set};
+use source::Source;
 
 const HELP: &str = "\
-FILE.ptx is what a compiler prints: Triton, nvcc -ptx, Numba, cuda-python. `show` lists the entries, their parameters and \
+FILE is what a compiler prints (PTX): Triton, nvcc -ptx, Numba, cuda-python; or CUDA C++ (.cu), which NVRTC compiles here for --chip: it is looked for where ptxas is, in lib beside these folders, and as BITMMA_LIBNVRTC says. `show` lists the entries, their parameters and \
 every form with how its result is known: exact (IEEE 754 or the PTX manual), table (a function's table), model (a matrix \
 instruction's model), unordered (a sum of floats in the order of blocks), refused. It says what ptxas fuses and folds, and \
 which lines are doubtful. `run` runs an entry as a GPU would.
@@ -26,12 +25,15 @@ are compiled without fusion (nvcc -fmad=false). Both commands print which it was
 (an absolute path), by default bitmma in XDG_CACHE_HOME or ~/.cache; BITMMA_CACHE=off keeps none.
 
 An argument of `run` is, in the order of the parameters, a .npy file (a buffer), out:y.npy (a buffer that is written back; \
-out:y.npy:f32:4x1000 makes a new one of zeros), a number with its type (f32:0.5, i32:1000, u64:7), or null.
+out:y.npy:f32:4x1000 makes a new one of zeros), a number with its type (f32:0.5, i32:1000, u64:7), several of them for a vector or structure \
+(f32:1,f32:2,i32:8), or null. Dynamic shared memory of PTX is all that the architecture has, of CUDA C++ none, unless --shared says it.
 
 Examples:
   bitmma kernel show softmax.ptx
   bitmma kernel run softmax.ptx --grid 4 --arg x.npy --arg out:y.npy:f32:4x1000 \\
          --arg i32:1000
+  bitmma kernel run scale.cu --chip h100 --entry 'scale<float>' --grid 4 --block 256 \\
+         --arg out:x.npy --arg f32:0.5
 
 JSON: schema, file, target, version, entries [{entry, block, parameters [{name, type}], forms [{form, count, lines, known, \
 remark}], fused, folded, fusion, fusion_remark, doubtful [{line, form, remark}]}], entry, grid, mode, fusion, fusion_remark, \
@@ -55,15 +57,8 @@ enum What {
 
 #[derive(Clone, Debug, clap::Args)]
 struct Show {
-    /// PTX file
-    #[arg(value_name = "FILE.ptx")]
-    file: PathBuf,
-    /// Only this entry
-    #[arg(long, value_name = "NAME")]
-    entry: Option<String>,
-    /// Target architecture, if not that of the text, as in sm_90a
-    #[arg(long, value_name = "SM")]
-    target: Option<String>,
+    #[command(flatten)]
+    source: Source,
     /// ask: ptxas says what it fuses; predict: a rule; off: nothing is [default: ask, or else predict]
     #[arg(long, value_name = "HOW", value_parser = ["ask", "predict", "off"])]
     fusion: Option<String>,
@@ -74,27 +69,23 @@ struct Show {
 
 #[derive(Clone, Debug, clap::Args)]
 struct Run {
-    /// PTX file
-    #[arg(value_name = "FILE.ptx")]
-    file: PathBuf,
+    #[command(flatten)]
+    source: Source,
     /// Blocks: x, or x,y or x,y,z
     #[arg(long, value_name = "X,Y,Z", value_parser = arguments::sizes)]
     grid: [u32; 3],
     /// Argument: x.npy, out:y.npy, f32:0.5, i32:8, null
     #[arg(long = "arg", value_name = "VALUE", value_parser = arguments::given)]
     arguments: Vec<Given>,
-    /// Entry to run, if the text has several
-    #[arg(long, value_name = "NAME")]
-    entry: Option<String>,
+    /// Value of a __device__ or __constant__ variable: NAME=VALUE, as --arg has values
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = arguments::set)]
+    variables: Vec<Set>,
     /// Threads of a block, if the entry has no .reqntid
     #[arg(long, value_name = "X,Y,Z", value_parser = arguments::sizes)]
     block: Option<[u32; 3]>,
     /// Blocks of a cluster, if the entry has no .reqnctapercluster
     #[arg(long, value_name = "X,Y,Z", value_parser = arguments::sizes)]
     cluster: Option<[u32; 3]>,
-    /// Target architecture, if not that of the text, as in sm_90a
-    #[arg(long, value_name = "SM")]
-    target: Option<String>,
     /// gpu: what ptxas makes of the text; text: the text as written
     #[arg(long, value_name = "MODE", default_value = "gpu", value_parser = ["gpu", "text"])]
     mode: String,
@@ -125,12 +116,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         What::Run(run) => launch::run(run)?,
     }
     Ok(Outcome::Agrees)
-}
-
-/// A text, read.
-fn program(path: &Path) -> Result<Program, Failure> {
-    let text = reading::text(path, "a kernel (PTX)").within(path.display())?;
-    Program::parse(&text).within(path.display())
 }
 
 /// How it is found out what ptxas fuses.

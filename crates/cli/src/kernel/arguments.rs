@@ -1,5 +1,6 @@
 //! What `--arg` and `--grid` say.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use bitmma_files::header::{Endian, Header, Order};
@@ -17,8 +18,41 @@ pub(super) enum Given {
     Out(PathBuf, Option<(String, Vec<usize>)>),
     /// A number with the type that it was given with.
     Number(String, Scalar),
+    /// The bytes of a structure of numbers.
+    Structure(Vec<u8>),
     /// A null pointer.
     Null,
+}
+
+/// One `--set`: a variable's name and value.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Set(String, Given);
+
+/// Reads `NAME=VALUE`.
+pub(super) fn set(text: &str) -> Result<Set, String> {
+    let Some((name, value)) = text.split_once('=') else {
+        return Err("expected NAME=VALUE, as in factors=factors.npy or count=i32:8".to_owned());
+    };
+    match given(value)? {
+        Given::Out(..) | Given::Null => {
+            Err("a variable is set to FILE.npy or to numbers with their types".to_owned())
+        }
+        value => Ok(Set(name.to_owned(), value)),
+    }
+}
+
+/// What variables hold.
+pub(super) fn variables(all: &[Set]) -> Result<HashMap<String, Vec<u8>>, Failure> {
+    let bytes = |Set(name, value): &Set| {
+        let bytes = match value {
+            Given::File(path) => read(path)?.bytes,
+            Given::Structure(bytes) => bytes.clone(),
+            Given::Number(kind, scalar) => scalar.bytes(kind),
+            Given::Out(..) | Given::Null => vec![],
+        };
+        Ok((name.clone(), bytes))
+    };
+    all.iter().map(bytes).collect()
 }
 
 /// Types of `out:FILE:TYPE:SHAPE`, as NumPy spells them.
@@ -50,6 +84,9 @@ pub(super) fn given(text: &str) -> Result<Given, String> {
     if text.ends_with(".npy") {
         return Ok(Given::File(text.into()));
     }
+    if text.contains(',') {
+        return structure(text);
+    }
     let Some((kind, value)) = text.split_once(':') else {
         return Err(
             "expected FILE.npy, out:FILE.npy, a number with its type as in f32:0.5, or null".to_owned()
@@ -79,6 +116,22 @@ pub(super) fn given(text: &str) -> Result<Given, String> {
     number
         .map(|scalar| Given::Number(kind.to_owned(), scalar))
         .map_err(|why| format!("'{value}' {why} of type {kind}"))
+}
+
+/// Numbers with commas between them, laid out as C does.
+fn structure(text: &str) -> Result<Given, String> {
+    let (mut bytes, mut align) = (vec![], 1);
+    for member in text.split(',') {
+        let Given::Number(kind, scalar) = given(member.trim())? else {
+            return Err(format!("'{member}' in a structure is no number with its type"));
+        };
+        let code = scalar.bytes(&kind);
+        align = align.max(code.len());
+        bytes.resize(bytes.len().next_multiple_of(code.len()), 0);
+        bytes.extend(code);
+    }
+    bytes.resize(bytes.len().next_multiple_of(align), 0);
+    Ok(Given::Structure(bytes))
 }
 
 /// `y.npy`, `y.npy:f32:4x1000`

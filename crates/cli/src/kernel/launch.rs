@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use bitmma_ptx::{Argument, Buffer, Compiler, Launch, Limits};
 
 use super::arguments::{self, Array, Given};
-use super::{Run, compiler, program};
+use super::source::Read;
+use super::{Run, compiler};
 use crate::failure::{Failure, Within};
 use crate::{json, output, whole};
 
@@ -17,14 +18,14 @@ struct File {
 }
 
 pub(super) fn run(run: &Run) -> Result<(), Failure> {
-    let program = program(&run.file)?;
-    let target = run.target.as_deref();
+    let Read { program, entry, target } = run.source.read()?;
+    let target = target.as_deref();
     let compiler = match run.mode.as_str() {
         "text" => Compiler::Text,
         _ => compiler(&program, target, run.fusion.as_deref())?,
     };
-    let file = run.file.display();
-    let kernel = program.compiled(run.entry.as_deref(), target, &compiler).within(&file)?;
+    let file = run.source.file.display();
+    let kernel = program.compiled(entry.as_deref(), target, &compiler).within(&file)?;
     let fusion = &kernel.rewrites().fusion;
     let parameters: Vec<_> = kernel.parameters().collect();
     let (mut files, mut buffers, mut values) = (vec![], vec![], vec![]);
@@ -43,6 +44,7 @@ pub(super) fn run(run: &Run) -> Result<(), Failure> {
                 }
                 Argument::Scalar(*scalar)
             }
+            Given::Structure(bytes) => Argument::Structure { bytes: bytes.clone(), pointers: vec![] },
             Given::File(path) => buffer(path, arguments::read(path)?, false),
             Given::Out(path, None) => buffer(path, arguments::read(path)?, true),
             Given::Out(path, Some((kind, shape))) => buffer(path, arguments::zeros(kind, shape), true),
@@ -61,7 +63,8 @@ pub(super) fn run(run: &Run) -> Result<(), Failure> {
     let launch = Launch {
         block: run.block,
         cluster: run.cluster,
-        shared: run.shared,
+        shared: run.shared.or(run.source.is_cuda().then_some(0)),
+        variables: arguments::variables(&run.variables)?,
         allow_doubtful: run.allow_doubtful,
         limits,
         ..Launch::new(&kernel, run.grid)

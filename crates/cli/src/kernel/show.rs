@@ -3,24 +3,25 @@
 use bitmma_ptx::{Compiler, Doubt, FormUse, Kernel, Program, Survey};
 use serde::Serialize;
 
-use super::{Show, compiler, program};
+use super::source::Read;
+use super::{Show, compiler};
 use crate::failure::{Failure, Within};
 use crate::table::Table;
 use crate::{json, output, style};
 
 pub(super) fn run(show: &Show) -> Result<(), Failure> {
-    let program = program(&show.file)?;
-    let file = show.file.display();
-    let names: Vec<String> = match &show.entry {
+    let Read { program, entry, target } = show.source.read()?;
+    let file = show.source.file.display();
+    let names: Vec<String> = match &entry {
         Some(name) => vec![name.clone()],
         None => program.entries().map(str::to_owned).collect(),
     };
     if names.is_empty() {
         bail!("{file}: the text has no .entry");
     }
-    let target = show.target.as_deref();
+    let target = target.as_deref();
     let mut compiler = compiler(&program, target, show.fusion.as_deref())?;
-    if let (Compiler::Asked(tools) | Compiler::AskedIfPossible(tools), None) = (&compiler, &show.entry)
+    if let (Compiler::Asked(tools) | Compiler::AskedIfPossible(tools), None) = (&compiler, &entry)
         && let Err(why) = program.ask(target, tools)
     {
         // each entry alone would fail as all together do
@@ -36,7 +37,7 @@ pub(super) fn run(show: &Show) -> Result<(), Failure> {
     if show.json {
         return json::print(&json::object! {
             file: file.to_string(),
-            target: show.target.as_deref().unwrap_or(program.target()),
+            target: target.unwrap_or(program.target()),
             version: program.version(),
             entries: entries.iter().map(Entry::json).collect::<Vec<_>>(),
         });
