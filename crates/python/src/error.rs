@@ -17,6 +17,7 @@ mod classes {
     import_exception!(bitmma.errors, CallRejected);
     import_exception!(bitmma.errors, CodeError);
     import_exception!(bitmma.errors, CountError);
+    import_exception!(bitmma.errors, CudaError);
     import_exception!(bitmma.errors, DoubtfulKernel);
     import_exception!(bitmma.errors, ExtentError);
     import_exception!(bitmma.errors, FormatError);

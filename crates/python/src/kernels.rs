@@ -3,16 +3,17 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use bitmma_hardware::cuda::nvrtc::{Nvrtc, NvrtcError, Source};
 use bitmma_ptx::{
-    Argument, Boxes, Buffer, Compiler, Error, Kernel, Launch, Limits, Product, Program, Record, Report,
-    Scalar, TensorMap, Thread, Tools, Trace,
+    Argument, Boxes, Buffer, Compiler, Error, Kernel, Launch, Limits, Member, Product, Program, Record,
+    Report, Scalar, TensorMap, Thread, Tools, Trace,
 };
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::error::{DoubtfulKernel, KernelError, PtxError, Raised, UnsupportedPtx};
+use crate::error::{CudaError, DoubtfulKernel, KernelError, PtxError, Raised, UnsupportedPtx};
 
 /// An error of a kernel on its way to Python.
 fn raised(error: Error) -> PyErr {
@@ -55,12 +56,34 @@ fn compiler_of((mode, fusion, folders, options): &Compiled, target: &str) -> PyR
     }
 }
 
-/// An argument as Python hands it over: (buffer, offset), the same with the fields of a tensor map, a number, or None.
+/// CUDA C++ compiled to PTX: the text, the entry of each name expression, what NVRTC warns of, and its release. `folders`: where it is
+/// looked for first.
+#[pyfunction]
+pub(crate) fn compile_cuda(
+    py: Python<'_>,
+    folders: Vec<PathBuf>,
+    source: &str,
+    name: &str,
+    target: &str,
+    options: Vec<String>,
+    expressions: Vec<String>,
+) -> PyResult<(String, Vec<String>, String, String)> {
+    let wrong = |error: NvrtcError| CudaError::new_err(error.to_string());
+    py.detach(|| {
+        let nvrtc = Nvrtc::find(&Tools::folders(&folders))?;
+        let source = Source { text: source, name, target, options: &options, expressions: &expressions };
+        nvrtc.compile(&source).map(|compiled| (compiled.text, compiled.names, compiled.log, nvrtc.version()))
+    })
+    .map_err(wrong)
+}
+
+/// An argument as Python hands it over: (buffer, offset), the same with the fields of a tensor map, a structure with its pointers, a number,
+/// or None.
 #[derive(FromPyObject)]
 enum Given {
     Pointer(usize, u64),
     Map(usize, u64, (u8, u8, bool, Corners), Vec<u32>, Vec<u64>, Vec<u32>, Vec<u32>),
-    Bytes(Vec<u8>),
+    Structure(Vec<u8>, Vec<(usize, usize, u64)>),
     Integer(i128),
     Float(f64),
 }
@@ -215,7 +238,10 @@ impl PtxKernel {
                     };
                     Ok(Argument::TensorMap { buffer, map: map.with(&dimensions, &strides, &lengths, &steps) })
                 }
-                Some(Given::Bytes(bytes)) => Ok(Argument::Bytes(bytes)),
+                Some(Given::Structure(bytes, pointers)) => {
+                    let member = |(at, buffer, offset)| Member { at, buffer, offset };
+                    Ok(Argument::Structure { bytes, pointers: pointers.into_iter().map(member).collect() })
+                }
                 Some(Given::Integer(value)) => Ok(Argument::Scalar(Scalar::Integer(value))),
                 Some(Given::Float(value)) => Ok(Argument::Scalar(Scalar::Float(value))),
             })

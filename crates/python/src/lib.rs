@@ -74,7 +74,7 @@ mod _bitmma {
         functions::evaluate_function,
         gemm::gemm,
         instruction::{Instruction, architecture, architectures, choose, find, instructions, promotion},
-        kernels::{Ptx, PtxKernel},
+        kernels::{Ptx, PtxKernel, compile_cuda},
         model::Model,
         page::{figure_svg, html_document, html_fragment, html_heat, html_table, html_terminal},
         portable::{

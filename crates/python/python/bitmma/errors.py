@@ -125,6 +125,10 @@ class PtxError(Error, ValueError):
     """A text that is not PTX, or a launch that does not fit its kernel."""
 
 
+class CudaError(Error, ValueError):
+    """CUDA C++ that does not compile; the message is the compiler's, or says how to get one."""
+
+
 class UnsupportedPtx(Error, NotImplementedError):
     """A kernel holds an instruction that is not supported."""
 

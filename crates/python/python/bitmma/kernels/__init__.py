@@ -10,7 +10,7 @@ from ._descriptor import TensorMap
 from ._launch import Launched, launch_ptx
 from ._trace import Product, Row, Trace, Watch
 
-__all__ = ["Launched", "Product", "Row", "TensorMap", "Trace", "Watch", "compare", "emulate", "launch_ptx", "on"]
+__all__ = ["Launched", "Product", "Row", "TensorMap", "Trace", "Watch", "compare", "cuda", "emulate", "launch_ptx", "on"]
 
 def __getattr__(name: str) -> object:
     """What needs Triton is imported when it is asked for."""
@@ -18,6 +18,10 @@ def __getattr__(name: str) -> object:
         from . import _compare
 
         return _compare.compare
+    if name == "cuda":
+        from . import _cuda
+
+        return _cuda.cuda
     if name in ("emulate", "on"):
         from . import _triton
 

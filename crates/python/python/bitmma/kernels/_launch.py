@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import operator
+import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._bitmma import Ptx as _Ptx
 from ..errors import DoubtfulKernel, KernelError, PtxError, UnsupportedPtx
@@ -76,6 +78,92 @@ def _located(text: str) -> Iterator[None]:
         raise type(error)(f"{found[0]} ({source}){str(error)[found.end() :]}") from None
 
 
+class Compiled(NamedTuple):
+    """An entry of a text, compiled, with what is known of it."""
+
+    text: str
+    kernel: Any
+    about: dict[str, Any]
+
+
+#: Variables that say where ptxas and nvdisasm are, and what becomes of their listings.
+SURROUNDINGS = ("BITMMA_CUDA_TOOLS", "PATH", "CUDA_HOME", "CUDA_PATH", "BITMMA_CACHE", "XDG_CACHE_HOME", "HOME", "TMPDIR")
+
+
+def compiled(text: str, how: _sass.How, entry: str | None, target: str | None) -> Compiled:
+    """An entry of a text; what was compiled lately is kept."""
+    return _compiled(text, how, entry, target, tuple(map(os.environ.get, SURROUNDINGS)))
+
+
+@functools.lru_cache(maxsize=64)
+def _compiled(text: str, how: _sass.How, entry: str | None, target: str | None, surroundings: tuple[str | None, ...]) -> Compiled:
+    ptx = _Ptx(text)
+    with _located(text):
+        kernel = ptx.compile(how, entry, target)
+    return Compiled(text, kernel, kernel.describe())
+
+
+def run(
+    compiled: Compiled,
+    grid: int | Sequence[int],
+    args: Sequence[Any],
+    *,
+    block: int | Sequence[int] | None = None,
+    cluster: int | Sequence[int] | None = None,
+    allow_doubtful: bool = False,
+    shared: int | None = None,
+    loop_limit: int | None = None,
+    threads: int | None = None,
+    trace: Watch | None = None,
+    names: Sequence[str] = (),
+    reachable: Sequence[Any] = (),
+    variables: Mapping[str, bytes] | None = None,
+) -> tuple[Launched, dict[str, bytes]]:
+    """Runs an entry as ``launch_ptx`` does. ``variables`` are what the text's variables hold before; it returns what they hold after."""
+    text, kernel, about = compiled
+    sizes = _dimensions("grid", grid)
+    memory = Memory(names, len(args))
+    given = [memory.argument(index, argument) for index, argument in enumerate([*args, *reachable])][: len(args)]
+    missing = about["parameters"][len(given) :]
+    # Triton's kernels end with two pointers to scratch memory, which its launcher fills in
+    if len(missing) == 2 and all(kind == "pointer" for _, kind, _ in missing):
+        given += [None, None]
+    arguments, buffers, called = memory.buffers(given, [kind == "pointer" for _, kind, _ in about["parameters"]])
+    request: Any = None
+    if trace is not None:
+        size = about["block"] or _dimensions("block", 1 if block is None else block)
+        request = (*trace.request(size), None)
+    with _located(text):
+        after, instructions, traced = kernel.launch(
+            sizes,
+            arguments,
+            buffers,
+            memory.hosts,
+            called,
+            block=None if block is None else _dimensions("block", block),
+            cluster=None if cluster is None else _dimensions("cluster", cluster),
+            allow_doubtful=allow_doubtful,
+            shared=shared,
+            loop_limit=loop_limit,
+            threads=threads,
+            trace=request,
+            variables=variables,
+        )
+    memory.write_back(buffers, after)
+    # as a GPU's driver does
+    print(traced["printed"], end="")
+    launched = Launched(
+        instructions,
+        about["doubts"],
+        about["fused"],
+        about["folded"],
+        None if trace is None else Trace.of(traced, about["target"]),
+        fusion=about["fusion"][0],
+        compiler=about["fusion"][1],
+    )
+    return launched, traced["variables"]
+
+
 def launch_ptx(
     text: str | bytes,
     grid: int | Sequence[int],
@@ -113,48 +201,18 @@ def launch_ptx(
     kernel reads from memory.
     """
     if isinstance(text, bytes):
-        text = text.decode()
-    ptx = _Ptx(text)
-    sizes = _dimensions("grid", grid)
-    memory = Memory(names, len(args))
-    given = [memory.argument(index, argument) for index, argument in enumerate([*args, *reachable])][: len(args)]
-    compiled = _sass.compiled(mode, fusion, list(ptxas_options), ptxas)
-    with _located(text):
-        kernel = ptx.compile(compiled, entry, target)
-    about = kernel.describe()
-    missing = about["parameters"][len(given) :]
-    # Triton's kernels end with two pointers to scratch memory, which its launcher fills in
-    if len(missing) == 2 and all(kind == "pointer" for _, kind in missing):
-        given += [None, None]
-    arguments, buffers, names = memory.buffers(given)
-    request: Any = None
-    if trace is not None:
-        size = about["block"] or _dimensions("block", 1 if block is None else block)
-        request = (*trace.request(size), None)
-    with _located(text):
-        after, instructions, traced = kernel.launch(
-            sizes,
-            arguments,
-            buffers,
-            memory.hosts,
-            names,
-            block=None if block is None else _dimensions("block", block),
-            cluster=None if cluster is None else _dimensions("cluster", cluster),
-            allow_doubtful=allow_doubtful,
-            shared=shared,
-            loop_limit=loop_limit,
-            threads=threads,
-            trace=request,
-        )
-    memory.write_back(buffers, after)
-    # as a GPU's driver does
-    print(traced["printed"], end="")
-    return Launched(
-        instructions,
-        about["doubts"],
-        about["fused"],
-        about["folded"],
-        None if trace is None else Trace.of(traced, about["target"]),
-        fusion=about["fusion"][0],
-        compiler=about["fusion"][1],
-    )
+        text = text.rstrip(b"\0").decode()
+    return run(
+        compiled(text, _sass.compiled(mode, fusion, ptxas_options, ptxas), entry, target),
+        grid,
+        args,
+        block=block,
+        cluster=cluster,
+        allow_doubtful=allow_doubtful,
+        shared=shared,
+        loop_limit=loop_limit,
+        threads=threads,
+        trace=trace,
+        names=names,
+        reachable=reachable,
+    )[0]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numbers
 import sys
+from itertools import zip_longest
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .._lazy import numpy as np
 from ..errors import DeviceError, PtxError
 from ._descriptor import TensorMap
+from ._structure import structure_of
 
 
 class Span(NamedTuple):
@@ -28,6 +30,21 @@ class Span(NamedTuple):
         found = np.zeros(self.own.stop - self.own.start, bool)
         np.lib.stride_tricks.as_strided(found, *self.layout)[...] = True
         return found
+
+
+class Packed(NamedTuple):
+    """A structure's bytes, and the memory that its pointers lead to, by where they are in it."""
+
+    bytes: bytes
+    pointers: dict[int, Span]
+
+
+def dtype_name(value: Any) -> str:
+    """The dtype of an array or tensor as NumPy calls it; empty of anything else."""
+    if isinstance(value, np.ndarray) and value.ndim and value.dtype.names is None:
+        return str(value.dtype)
+    torch = sys.modules.get("torch")
+    return str(value.dtype).removeprefix("torch.") if torch is not None and isinstance(value, torch.Tensor) else ""
 
 
 class Mapped(NamedTuple):
@@ -118,9 +135,12 @@ class Memory:
         return f"argument '{self.parameters[index]}'" if index < len(self.parameters) else f"argument {index}"
 
     def argument(self, index: int, value: Any) -> Any:
-        """A span, a map, a number or None."""
+        """A span, a map, a structure, a number or None."""
         if isinstance(value, TensorMap):
             return Mapped(self.argument(index, value.array), value.fields())
+        given = structure_of(value)
+        if given is not None:
+            return Packed(given.bytes, {at: self.argument(index, array) for at, array in given.pointers.items()})
         if value is None or isinstance(value, (bool, int, float)):
             return int(value) if isinstance(value, bool) else value
         if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
@@ -141,8 +161,9 @@ class Memory:
         self.spans.append(span)
         return span
 
-    def buffers(self, given: list[Any]) -> tuple[list[Any], list[Any], list[str]]:
-        """Arguments, each array as the number of its buffer and an offset; the buffers, copied; what messages call them."""
+    def buffers(self, given: list[Any], are_pointers: Sequence[bool] = ()) -> tuple[list[Any], list[Any], list[str]]:
+        """Arguments, each array as the number of its buffer and an offset, and so are addresses of arrays that parameters of pointers and
+        structures are given; the buffers, copied; what messages call them."""
         places: dict[int, tuple[int, int]] = {}
         # empty ones overlap nothing, wherever they are
         for span in sorted(self.spans, key=lambda span: (len(span.bytes) > 0, span.address)):
@@ -152,7 +173,7 @@ class Memory:
                 group = []
                 self.groups.append(group)
             group.append(span)
-            places[span.argument] = (len(self.groups) - 1, span.address - group[0].address + span.first)
+            places[id(span)] = (len(self.groups) - 1, span.address - group[0].address + span.first)
         copies = []
         for group in self.groups:
             start = group[0].address
@@ -160,14 +181,26 @@ class Memory:
             for span in group:
                 copy[span.address - start : span.address - start + len(span.bytes)] = span.bytes
             copies.append(copy)
-            self.names.append(" and ".join(map(self._called, sorted(span.argument for span in group))))
+            self.names.append(" and ".join(map(self._called, sorted({span.argument for span in group}))))
 
-        def placed(value: Any) -> Any:
+        def found(address: int) -> tuple[int, int] | None:
+            """Where an address is that an array has."""
+            inside = ((at, address - group[0].address) for at, group in enumerate(self.groups))
+            return next(((at, offset) for at, offset in inside if 0 <= offset < len(copies[at])), None)
+
+        def placed(value: Any, is_pointer: bool = False) -> Any:
             if isinstance(value, Mapped):
-                return (*places[value.span.argument], *value.fields)
-            return places[value.argument] if isinstance(value, Span) else value
+                return (*places[id(value.span)], *value.fields)
+            if isinstance(value, Packed):
+                words = {at: int.from_bytes(value.bytes[at : at + 8], "little") for at in range(0, len(value.bytes) - 7, 8)}
+                pointers = {at: place for at, word in words.items() if word and (place := found(word))}
+                pointers.update({at: places[id(span)] for at, span in value.pointers.items()})
+                return value.bytes, [(at, *place) for at, place in pointers.items()]
+            if is_pointer and isinstance(value, int) and value:
+                return found(value) or value
+            return places[id(value)] if isinstance(value, Span) else value
 
-        return [placed(value) for value in given], copies, self.names
+        return [placed(value, is_pointer) for value, is_pointer in zip_longest(given, are_pointers[: len(given)])], copies, self.names
 
     def write_back(self, before: list[Any], after: list[Any]) -> None:
         """What a launch changed, to where it belongs, and nothing around it, where other threads may have written meanwhile."""

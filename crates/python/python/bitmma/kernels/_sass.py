@@ -1,15 +1,19 @@
-"""Where ptxas and nvdisasm are, which say what becomes of a text."""
+"""Where NVIDIA's tools are: ptxas and nvdisasm, which say what becomes of a text, and NVRTC."""
 
 from __future__ import annotations
 
 import functools
 import importlib.util
+from collections.abc import Iterable
 from pathlib import Path
 
-#: Folders of wheels that have the two: Triton's, and NVIDIA's of CUDA 13 and 12 (nvidia-cuda-nvcc and nvidia-cuda-nvdisasm).
+#: Folders of wheels that have the two, and NVRTC: Triton's, and NVIDIA's of CUDA 13 and 12 (nvidia-cuda-nvcc, nvidia-cuda-nvdisasm,
+#: nvidia-cuda-nvrtc).
 WHEELS = (
     ("triton", "backends/nvidia/bin"),
     ("nvidia", "cu13/bin"),
+    ("nvidia", "cu13/lib"),
+    ("nvidia", "cuda_nvrtc/lib"),
     ("nvidia", "cuda_nvcc/bin"),
     ("nvidia", "cuda_nvdisasm/bin"),
 )
@@ -28,11 +32,13 @@ def folders() -> list[str]:
     return found
 
 
-def compiled(
-    mode: str, fusion: str | None, options: list[str] | None = None, ptxas: str | None = None
-) -> tuple[str, str | None, list[str], list[str]]:
+#: A mode and a fusion, where ptxas is looked for first, and its options.
+How = tuple[str, "str | None", tuple[str, ...], tuple[str, ...]]
+
+
+def compiled(mode: str, fusion: str | None, options: Iterable[str] = (), ptxas: str | None = None) -> How:
     """A mode and a fusion with what they need. ``ptxas``: the one that is asked first."""
-    return mode, fusion, [*([ptxas] if ptxas else []), *folders()], options or []
+    return mode, fusion, (*([ptxas] if ptxas else []), *folders()), tuple(options)
 
 
 def of_triton(capability: int) -> str | None:

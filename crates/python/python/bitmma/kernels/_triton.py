@@ -6,24 +6,20 @@ import contextlib
 import dataclasses
 import gc
 import math
-import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 from unittest import mock
 
-from .._bitmma import architecture as _architecture
 from .._lazy import numpy as np
 from ..errors import OptionError, PtxError
 from . import _sass
+from ._chips import capability
 from ._descriptor import KINDS, TensorMap
 from ._device import Device, Present, interpreted, present
 from ._launch import Launched, _dimensions, launch_ptx
 from ._memory import Memory
-
-#: The compute capability that stands for an architecture.
-CAPABILITIES = {"turing": 75, "ampere": 80, "ada": 89, "hopper": 90, "blackwell": 100, "rtx-blackwell": 120}
 
 #: Dtypes for which Triton has a type.
 DTYPES = (
@@ -36,15 +32,6 @@ AUTOTUNE = ("first", "all")
 
 #: Are told of every launch: the kernel and the chip.
 LISTENERS: list[Callable[[Any, str], None]] = []
-
-
-def capability(chip: str) -> int:
-    """The compute capability of a chip or target: 90 for ``h100`` and ``sm_90a``."""
-    architecture = _architecture(chip)
-    if architecture not in CAPABILITIES:
-        raise OptionError(f"Triton kernels run for {', '.join(CAPABILITIES)}, not for {architecture}")
-    exact = re.fullmatch(r"sm_(\d+)[af]?", chip.lower())
-    return int(exact[1]) if exact else CAPABILITIES[architecture]
 
 
 class _Array:
