@@ -40,9 +40,6 @@ fn extend(value: u64, bytes: u8, signed: bool) -> u64 {
 impl Warp {
     pub(super) fn load(&mut self, access: &Access, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
         let Access { region, bytes, signed, order, address, ref elements } = *access;
-        if region == Region::Parameter {
-            return self.load_parameter(access, mask, block);
-        }
         let addresses = self.registers.addresses(address);
         if region == Region::Global && self.load_global(access, mask, &addresses, block)? {
             return Ok(());
@@ -72,6 +69,14 @@ impl Warp {
                         let (code, filled) = self.local.get(lane, at + index * usize::from(bytes), bytes);
                         value[lane] = code;
                         self.unwritten |= !filled;
+                    }
+                }
+                (Region::Parameter, at) => {
+                    let parts = block.launch.parameter(at, size, bytes.into()).map_err(fault)?;
+                    for (value, part) in values.iter_mut().zip(parts.chunks(bytes.into())) {
+                        let mut code = [0; 8];
+                        code[..part.len()].copy_from_slice(part);
+                        value[lane] = u64::from_le_bytes(code);
                     }
                 }
                 (_, at) => {
@@ -150,30 +155,6 @@ impl Warp {
         noted.map_err(|(lane, race)| Fault::new(lane, race))
     }
 
-    fn load_parameter(&mut self, access: &Access, mask: u32, block: &Block<'_>) -> Result<(), Fault> {
-        let Access { bytes, signed, address, ref elements, .. } = *access;
-        let addresses = self.registers.addresses(address);
-        for (index, element) in elements.iter().enumerate() {
-            let mut value = [0; LANES];
-            for lane in each(mask) {
-                let at = addresses[lane].wrapping_add(index as u64 * u64::from(bytes)) as usize;
-                let end = at.saturating_add(bytes.into());
-                let Some(part) = block.launch.parameters.get(at..end) else {
-                    let what = format!(
-                        "reads {bytes} bytes at byte {at} of the parameters, which have {}",
-                        block.launch.parameters.len()
-                    );
-                    return Err(Fault::new(lane, what));
-                };
-                let mut code = [0; 8];
-                code[..part.len()].copy_from_slice(part);
-                value[lane] = extend(u64::from_le_bytes(code), bytes, signed);
-            }
-            self.registers.set_any(*element, mask, &value);
-        }
-        Ok(())
-    }
-
     pub(super) fn store(&mut self, access: &Access, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
         let Access { region, bytes, order, address, ref elements, .. } = *access;
         let addresses = self.registers.addresses(address);
@@ -240,6 +221,12 @@ impl Warp {
                     }
                     self.spin.changes |= changes;
                     if !memory.written.load(std::sync::atomic::Ordering::Relaxed) {
+                        if launch.is_constant(at) {
+                            return Err(fault(format!(
+                                "writes to {}, which is in constant memory",
+                                memory.name
+                            )));
+                        }
                         memory.written.store(true, std::sync::atomic::Ordering::Relaxed);
                     }
                 }

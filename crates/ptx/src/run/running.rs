@@ -88,6 +88,19 @@ impl Running<'_> {
         self.block.iter().map(|size| *size as usize).product()
     }
 
+    /// Bytes of the parameters; `unit`: of each element.
+    pub(super) fn parameter(&self, at: u64, bytes: u64, unit: u64) -> Result<&[u8], String> {
+        let has = self.parameters.len();
+        let part = at.checked_add(bytes).and_then(|end| self.parameters.get(at as usize..end as usize));
+        match part {
+            Some(_) if !at.is_multiple_of(unit) => Err(format!(
+                "reads {unit} bytes at byte {at} of the parameters, which is not a multiple of {unit}"
+            )),
+            Some(part) => Ok(part),
+            None => Err(format!("reads {bytes} bytes at byte {at} of the parameters, which have {has}")),
+        }
+    }
+
     /// Whether an address of global memory is that of a constant.
     pub(crate) fn is_constant(&self, address: u64) -> bool {
         let number = (address >> REGION_BITS).checked_sub(FIRST_STATIC);

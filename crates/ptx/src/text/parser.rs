@@ -211,6 +211,9 @@ impl Parser {
                 }
                 ".entry" => match self.read_entry()? {
                     Ok(mut entry) => {
+                        if module.entries.iter().any(|other| other.name == entry.name) {
+                            return Err(self.error(format!("entry '{}' is there a second time", entry.name)));
+                        }
                         entry.bytes = self.bytes_since(first);
                         module.entries.push(entry);
                     }
@@ -349,7 +352,7 @@ impl Parser {
 
     /// Variables of one declaration, after its space: `.align 16 .b8 name[64] = {1, 2}, other;`
     fn variables(&mut self, space: Space) -> Result<Vec<Variable>, Error> {
-        let (mut align, mut element, mut vector) = (None, None, 1);
+        let (mut align, mut kind, mut vector) = (None, None, 1);
         let mut variables = vec![];
         loop {
             let word = self.word()?;
@@ -361,9 +364,9 @@ impl Parser {
                 ".v2" => vector = 2,
                 ".v4" => vector = 4,
                 _ if word.starts_with('.') => {
-                    element = Some(
-                        bytes_of(&word[1..]).ok_or_else(|| self.error(format!("unknown type '{word}'")))?,
-                    );
+                    let bytes =
+                        bytes_of(&word[1..]).ok_or_else(|| self.error(format!("unknown type '{word}'")))?;
+                    kind = Some((word[1..].to_owned(), bytes));
                 }
                 _ => {
                     self.at -= 1;
@@ -371,7 +374,8 @@ impl Parser {
                 }
             }
         }
-        let element = element.ok_or_else(|| self.error("the variable has no type"))? * vector;
+        let (kind, scalar) = kind.ok_or_else(|| self.error("the variable has no type"))?;
+        let element = scalar * vector;
         loop {
             let (line, name) = (self.line(), self.word()?);
             let mut count = Some(1u64);
@@ -388,7 +392,7 @@ impl Parser {
             if bytes.is_some_and(|bytes| bytes > MOST_BYTES) {
                 return Err(Error::syntax(line, format!("'{name}' is larger than {MOST_BYTES} bytes")));
             }
-            let initial = match self.take('=').then(|| self.initial(element / vector)) {
+            let initial = match self.take('=').then(|| self.initial(&kind, scalar as usize)) {
                 None => Ok(vec![]),
                 Some(Ok(initial)) => Ok(initial),
                 Some(Err(Error::Syntax { line, what })) => {
@@ -421,8 +425,8 @@ impl Parser {
         }
     }
 
-    /// Initial values, each in that many bytes.
-    fn initial(&mut self, bytes: u64) -> Result<Vec<u8>, Error> {
+    /// Initial values of a type, each in that many bytes.
+    fn initial(&mut self, kind: &str, bytes: usize) -> Result<Vec<u8>, Error> {
         let mut values = vec![];
         let mut depth = 0;
         loop {
@@ -437,27 +441,48 @@ impl Parser {
                 }
                 Some(Kind::Mark(',')) if depth > 0 => self.at += 1,
                 _ => {
-                    let code = match self.peek() {
-                        Some(Kind::Single(bits)) => u64::from(*bits),
-                        Some(Kind::Double(bits)) => *bits,
-                        Some(Kind::Mark('-') | Kind::Integer(_)) => {
-                            let value = self.integer()?;
-                            self.at -= 1;
-                            value
-                        }
-                        _ => {
-                            let what = format!("{} as an initial value is not supported", self.found());
-                            return Err(self.error(what));
-                        }
-                    };
-                    self.at += 1;
-                    values.extend_from_slice(&code.to_le_bytes()[..(bytes as usize).min(8)]);
+                    let code = self.initial_value(kind)?;
+                    values.extend_from_slice(&code.to_le_bytes()[..bytes.min(8)]);
                 }
             }
             if depth == 0 {
                 return Ok(values);
             }
         }
+    }
+
+    /// The bits of one: of a type of floats, and of bits as wide as one, a number is rounded to it.
+    fn initial_value(&mut self, kind: &str) -> Result<u64, Error> {
+        let is_integer = |next: Option<&Kind>| matches!(next, Some(Kind::Integer(_)));
+        let negative = self.is('-');
+        if is_integer(self.tokens.get(self.at + usize::from(negative)).map(|token| &token.kind))
+            && !kind.starts_with('f')
+        {
+            return self.integer();
+        }
+        let first = self.at;
+        self.at += usize::from(negative);
+        let value = match self.peek() {
+            Some(Kind::Single(bits)) => f64::from(f32::from_bits(*bits)),
+            Some(Kind::Double(bits)) => f64::from_bits(*bits),
+            _ => f64::NAN,
+        };
+        let plain = match (self.peek(), kind) {
+            (Some(Kind::Single(bits)), "f32" | "b32") => Some(u64::from(*bits)),
+            (Some(Kind::Double(bits)), "f64" | "b64") => Some(*bits),
+            (Some(Kind::Double(_)), "f32" | "b32") => Some(u64::from((value as f32).to_bits())),
+            (Some(Kind::Single(_)), "f64" | "b64") => Some(value.to_bits()),
+            _ => None,
+        };
+        let Some(code) = plain else {
+            self.at = first;
+            return Err(
+                self.error(format!("{} as an initial value of type {kind} is not supported", self.found()))
+            );
+        };
+        self.at += 1;
+        let sign = if kind.ends_with("64") { 1 << 63 } else { 1 << 31 };
+        Ok(if negative { code ^ sign } else { code })
     }
 
     /// An entry; its name and why where it is not understood, which matters only if it is asked for.

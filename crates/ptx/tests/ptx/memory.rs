@@ -26,7 +26,7 @@ fn variables_that_are_too_large_are_refused_by_name() {
     assert!(text(".global .u64 t[2] = {one, one};\n.global .b8 a[4];", &["a"]).is_none());
     let error = text(".global .u64 t[2] = {one, one};", &["t"]).expect_or("its values are not understood");
     assert!(
-        error.starts_with("line 4: ") && error.contains("as an initial value is not supported"),
+        error.starts_with("line 4: ") && error.contains("as an initial value of type u64 is not supported"),
         "{error}"
     );
 }
@@ -113,6 +113,76 @@ fn structures_and_variables() {
         let error = run(pair, &variables).expect_err(wanted);
         assert!(error.contains(wanted), "{error}");
     }
+}
+
+/// Initial values have the bits that ptxas gives them, each in the type of its variable.
+#[test]
+fn initial_values_have_the_type_of_their_variable() {
+    let initial = |declaration: &str| {
+        let text = format!(
+            ".version 8.4\n.target sm_80\n.address_size 64\n.const {declaration};\n.visible .entry one()\n{{\n.reg .b64 %d<2>;\nmov.u64 %d1, c;\nret;\n}}\n"
+        );
+        let kernel = Program::parse(&text)
+            .and_then(|program| program.kernel(None, None, Mode::Text))
+            .map_err(|error| error.to_string())?;
+        let variable = kernel.variables().next().expect("one");
+        Ok::<_, String>((variable.bytes, variable.initial.to_vec()))
+    };
+    let words = |all: &[u32]| all.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
+    let (half, third) = (0x3f00_0000, 0x3ea8_f5c3);
+    for (declaration, expected) in [
+        (".f32 c[2] = {0.5, 0.33}", words(&[half, third])),
+        (".b32 c[2] = {0.5, 7}", words(&[half, 7])),
+        (".v2 .f32 c = {0.5, -0.5}", words(&[half, half | 1 << 31])),
+        (".f32 c[2] = {0f3F000000, 0d3FE0000000000000}", words(&[half; 2])),
+        (".f64 c[2] = {0.5, 0f3F000000}", [0.5f64.to_le_bytes(), 0.5f64.to_le_bytes()].concat()),
+        (".b64 c = -0.5", (-0.5f64).to_le_bytes().to_vec()),
+        (".s16 c[2] = {-2, 3}", vec![0xfe, 0xff, 3, 0]),
+        (".u8 c[] = {1, 2, 255}", vec![1, 2, 255]),
+    ] {
+        let bytes = expected.len() as u64;
+        assert_eq!(initial(declaration), Ok((bytes, expected)), "{declaration}");
+    }
+    for declaration in [".u32 c = 1.5", ".f32 c = 1", ".f16 c = 1.5", ".b16 c = 0f3F000000", ".s64 c = -1.5"]
+    {
+        let error = initial(declaration).expect_err(declaration);
+        assert!(error.starts_with("line 4: ") && error.contains("as an initial value of type"), "{error}");
+    }
+}
+
+/// `cvta.param` and a plain load, which NVRTC makes of `__grid_constant__` parameters whose address is taken.
+#[test]
+fn parameters_are_read_by_generic_addresses() {
+    let read = |address: &str| {
+        Block::of(1)
+            .run(&format!("mov.b64 %d5, n; cvta.param.u64 %d6, %d5; {address}; st.global.u32 [%d1], %r9;"))
+    };
+    assert_eq!(read("ld.u32 %r9, [%d6]").expect("reads")[0], 7);
+    assert_eq!(read("ld.param.u32 %r9, [%d5]").expect("reads")[0], 7);
+    for (bad, expected) in [
+        ("ld.u32 %r9, [%d6+4]", "reads 4 bytes at byte 12 of the parameters, which have 12"),
+        (
+            "ld.u16 %h1, [%d6+1]; cvt.u32.u16 %r9, %h1",
+            "reads 2 bytes at byte 9 of the parameters, which is not a multiple of 2",
+        ),
+    ] {
+        let error = read(bad).expect_err(bad);
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn constant_memory_is_not_written() {
+    let text = ".version 8.4\n.target sm_80\n.address_size 64\n.const .u32 c = 5;\n.visible .entry one()\n{\n.reg .b64 %d<3>; .reg .b32 %r<3>;\n\
+        mov.u64 %d1, c; cvta.const.u64 %d2, %d1; mov.u32 %r1, 1; st.u32 [%d2], %r1;\nret;\n}\n";
+    let program = Program::parse(text).expect("reads");
+    let kernel = program.kernel(None, None, Mode::Text).expect("decodes");
+    let launch = Launch { block: Some([1; 3]), ..Launch::new(&kernel, [1; 3]) };
+    let error = launch.run(&[], &mut [], &mut || false).expect_err("constant").to_string();
+    assert!(error.contains("writes to variable 'c', which is in constant memory"), "{error}");
+    let twice = text.replace(".visible", ".visible .entry one()\n{\nret;\n}\n.visible");
+    let error = Program::parse(&twice).expect_err("twice").to_string();
+    assert!(error.contains("entry 'one' is there a second time"), "{error}");
 }
 
 trait Refused {
