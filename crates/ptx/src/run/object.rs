@@ -124,7 +124,15 @@ impl Warp {
                 let barrier = Barrier::new(expected, by.warp);
                 objects.0.insert(at, barrier);
             }
-            Action::Invalidate => _ = objects.0.remove(&at),
+            Action::Invalidate => {
+                if let Some(rank) = objects.get(at).map_err(fault)?.sender() {
+                    let what = format!(
+                        "ends an mbarrier object while what block {rank} of the cluster sends to it was not waited for: a wait for its phase must come first"
+                    );
+                    return Err(fault(what));
+                }
+                objects.0.remove(&at);
+            }
             Action::Arrive { state, count, expects, drops, relaxed } => {
                 let (count, expects) = (count.map_or(1, word), expects.map_or(0, word));
                 let left = match relaxed {

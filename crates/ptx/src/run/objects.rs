@@ -85,7 +85,7 @@ impl Objects {
 
     /// A block of the cluster that copies to this one what no thread has waited for.
     pub(super) fn brought_by_others(&self) -> Option<usize> {
-        self.0.values().find_map(|one| one.started.from_other.or(one.arrived.from_other))
+        self.0.values().find_map(Barrier::sender)
     }
 
     /// What an object waits for.
@@ -116,6 +116,11 @@ impl Brought {
 }
 
 impl Barrier {
+    /// A block of the cluster that sends what no thread has waited for.
+    pub(super) fn sender(&self) -> Option<usize> {
+        self.started.from_other.or(self.arrived.from_other)
+    }
+
     pub(super) fn new(expected: u32, started_by: u8) -> Barrier {
         Barrier { expected, pending: expected, started_by, ..Barrier::default() }
     }

@@ -846,6 +846,28 @@ fn what_is_wrong_between_blocks_is_an_error() {
     }
 }
 
+/// A block may not end, nor an object, while bytes of another block may still come.
+#[test]
+fn what_others_send_is_waited_for() {
+    let body = |end: &str| {
+        format!(
+            "{} @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], 4; {NEXT} mov.u32 %r10, m; mapa.shared::cluster.u32 %r11, %r10, %r8; {MEET}
+             st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r7], %r4, [%r11]; {MEET} {end} {MEET}",
+            object(1)
+        )
+    };
+    left((2, 2, 1), &body(WAIT)).expect("it waits");
+    left((2, 2, 1), &body(&format!("{WAIT} mbarrier.inval.shared::cta.b64 [m];"))).expect("it waits first");
+    for end in [
+        "",
+        "mbarrier.inval.shared::cta.b64 [m];",
+        "mbarrier.inval.shared::cta.b64 [m]; mbarrier.init.shared::cta.b64 [m], 1;",
+    ] {
+        let error = left((2, 2, 1), &body(end)).expect_err("nobody waits");
+        assert!(error.contains("was not waited for"), "{error}");
+    }
+}
+
 /// Where all wait, the message says who waits for whom.
 #[test]
 fn a_missed_barrier_says_who_is_missing() {
