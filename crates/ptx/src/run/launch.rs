@@ -2,7 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicU64, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use std::time::{Duration, Instant};
 
 use super::argument::{Argument, Buffer};
 use super::blocks;
@@ -562,17 +566,22 @@ impl Launch<'_> {
             let count = bitmma_engine::threads::alone(|| blocks::run_all(&running, &start, &end, &fail));
             executed.fetch_add(count, Relaxed);
         };
+        let (left, listener) = (AtomicUsize::new(threads), std::thread::current());
+        let work = || {
+            let _ends = Ends(&left, &listener);
+            work();
+        };
         let stopped = std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+            (0..threads).for_each(|_| _ = scope.spawn(work));
             // this thread listens
             let mut stopped = false;
-            let mut pause = 20;
-            while workers.iter().any(|worker| !worker.is_finished()) {
-                std::thread::sleep(std::time::Duration::from_micros(pause));
-                pause = (2 * pause).min(20_000);
-                if !stopped && pause >= 20_000 && stop() {
-                    stopped = true;
-                    flag.store(true, Relaxed);
+            let mut asked = Instant::now();
+            while left.load(Acquire) > 0 {
+                std::thread::park_timeout(PAUSE);
+                if !stopped && asked.elapsed() >= PAUSE {
+                    asked = Instant::now();
+                    stopped = stop();
+                    flag.fetch_or(stopped, Relaxed);
                 }
             }
             stopped
@@ -604,6 +613,19 @@ impl Launch<'_> {
             (report.records, report.products, report.is_cut) = recorder.finish();
         }
         Ok(Outcome::Done(Box::new((running.global, report, unwritten.into_inner()))))
+    }
+}
+
+/// How long a run goes on before it is asked whether to stop.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Counts a thread that ends, also by a panic, and wakes the one that listens.
+struct Ends<'e>(&'e AtomicUsize, &'e std::thread::Thread);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Release);
+        self.1.unpark();
     }
 }
 
