@@ -60,6 +60,8 @@ class Arithmetic:
     policies: Policies
     why_none: Callable[[Product], str] = field(repr=False)
     """Why there is no way for a product."""
+    varies: bool = False
+    """Whether a function chooses for each product."""
 
 
 def resolve(target: Target, policies: Policies, label: str | None = None) -> Arithmetic:
@@ -191,7 +193,7 @@ def _of_function(target: Callable[[Product], Any], policies: Policies, label: st
         found = inner(product)
         return found.why_none(product) if found else f"{name} leaves them"
 
-    return Arithmetic(name, choose, policies, why)
+    return Arithmetic(name, choose, policies, why, varies=True)
 
 
 def _unit(target: Any) -> Unit:

@@ -352,10 +352,11 @@ class emulate(TorchDispatchMode):
         if operations.is_recorded():
             with self._here.recording():  # the mode that records it comes next, and runs it
                 return func(*args, **kwargs or {})
+        since = graph.now()
         with apart():
             result = self._dispatch(func, args, kwargs or {})
         if not graph.TELLS:
-            graph.computed((self,), result)
+            graph.computed((self,), since, result)
         return result
 
     def _dispatch(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -526,9 +527,9 @@ class emulate(TorchDispatchMode):
         return self._portable.multiplies(torch.empty(1, 1, dtype=dtype)) or self._emulates(dtype)
 
     def computes(self, func: Any, args: tuple[Any, ...]) -> bool:
-        """Whether an operation has products that are emulated here."""
+        """Whether an operation has products that are emulated here, or may be."""
         tensors = [one for one in args if isinstance(one, torch.Tensor)]
-        return operations.is_emulated(func) and operations.is_dense(args) and any(self._emulates(one.dtype) for one in tensors)
+        return operations.is_emulated(func) and operations.is_dense(args) and (self.arithmetic.varies or any(self._emulates(one.dtype) for one in tensors))
 
     def _emulates(self, dtype: torch.dtype) -> bool:
         a = torch.empty(1, 1, dtype=dtype)

@@ -41,30 +41,42 @@ def watched(emulation: emulate) -> Iterator[None]:
             torch._C._autograd._pop_node_creation_hook()
 
 
-def computed(emulations: tuple[emulate, ...], result: Any) -> None:
-    """An operation was computed below autograd, which knows its result after this: its node is marked with the next operation of the thread, or
-    as the emulation ends."""
+def now() -> int:
+    """The number that the next node of this thread will have."""
+    return torch.autograd._get_sequence_nr()
+
+
+def computed(emulations: tuple[emulate, ...], since: int, result: Any) -> None:
+    """An operation was computed below autograd, whose node, the last one before ``since``, autograd gives to the result after this: it is
+    marked with the next operation of the thread, or as the emulation ends."""
     if torch.is_grad_enabled():
         thread = threading.get_ident()
         for one in emulations:
-            returned((one,), one._last.pop(thread, None))
-            one._last[thread] = result
+            returned((one,), *one._last.pop(thread, (0, None)))
+            one._last[thread] = since - 1, result
 
 
-def returned(emulations: tuple[emulate, ...], value: Any) -> None:
-    """Marks the nodes of what an operation or a function has returned, and of what that is a view of, which is changed in place."""
-    for one in value if isinstance(value, (tuple, list)) else (value,):
-        for tensor in (one, getattr(one, "_base", None)):
-            node: Any = getattr(tensor, "grad_fn", None)
-            for emulation in () if node is None else emulations:
-                if emulation not in node.metadata.get(_MADE_IN, ()):
-                    _mark(emulation, node)
+def returned(emulations: tuple[emulate, ...], since: int, value: Any) -> None:
+    """Marks the nodes from a number on of what an operation or a function has returned, and of what that is a view of, which is changed in
+    place; also those on which other operations have been put in place since."""
+    values = value if isinstance(value, (tuple, list)) else (value,)
+    nodes: list[Any] = [getattr(tensor, "grad_fn", None) for one in values for tensor in (one, getattr(one, "_base", None))]
+    seen = set()
+    while nodes:
+        node = nodes.pop()
+        if node is None or node in seen or node._sequence_nr() < since:
+            continue
+        seen.add(node)
+        nodes += [before for before, _ in node.next_functions]
+        for emulation in emulations:
+            if emulation not in node.metadata.get(_MADE_IN, ()):
+                _mark(emulation, node)
 
 
 def ends(emulation: emulate) -> None:
     """Marks the nodes of the last operations of threads."""
     for thread in list(emulation._last):
-        returned((emulation,), emulation._last.pop(thread, None))
+        returned((emulation,), *emulation._last.pop(thread, (0, None)))
 
 
 def check(func: Any, args: tuple[Any, ...]) -> None:

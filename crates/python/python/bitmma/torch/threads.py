@@ -149,11 +149,11 @@ class _Calls:
 
         @wraps(getattr(owner, name))
         def call(*args: Any, **kwargs: Any) -> Any:
-            emulations = _others() if _inside() is None else ()
+            emulations, since = _others() if _inside() is None else (), graph.now()
             with _taking_part(emulations):
                 result = run(*args, **kwargs)
             if not graph.TELLS:
-                graph.returned(emulations or _owners.get(threading.current_thread(), ()), result)
+                graph.returned(emulations or _owners.get(threading.current_thread(), ()), since, result)
             return result
 
         self._call = classmethod(call) if of_class else call
@@ -222,9 +222,10 @@ def _kernel(operator: Any) -> Callable[..., Any]:
             inside = _inside()
             emulations = _others() if inside is None else ()
             if emulations:
+                since = graph.now()
                 with _taking_part(emulations):
                     result = operator(*args, **kwargs)
-                graph.computed(emulations, result)
+                graph.computed(emulations, since, result)
                 return result
             passed = inside or _own()
             if passed is not None and passed._here.records:
