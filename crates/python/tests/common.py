@@ -6,9 +6,11 @@ import os
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import bitmma
 from bitmma import _bitmma, formats
+from bitmma.kernels import _sass
 
 #: The repository.
 ROOT = Path(__file__).parents[3]
@@ -35,3 +37,16 @@ def models(*revisions: str) -> list[bitmma.Unit]:
                 continue
             found.setdefault((unit.toml, unit.step), unit)
     return list(found.values())
+
+
+def _nvrtc_is_missing() -> str:
+    """Why CUDA C++ cannot be compiled here; empty if it can."""
+    try:
+        _bitmma.compile_cuda(_sass.folders(), "\n", "nothing.cu", "sm_80", [], [])
+    except bitmma.CudaError as error:
+        return str(error)
+    return ""
+
+
+#: A mark for tests that compile CUDA C++.
+nvrtc_or_skip = pytest.mark.skipif(bool(_nvrtc_is_missing()), reason=_nvrtc_is_missing())

@@ -20,6 +20,12 @@ from ._cxx import Signature, signature
 from ._launch import Launched, compiled, run
 
 
+class Unknown(PtxError, KeyError):
+    """A module has no such kernel or variable."""
+
+    __str__ = Exception.__str__  # without the quotes of a KeyError
+
+
 class Kernel:
     """A kernel of a module: ``kernel[grid, block](x, y, 1000)``, or ``kernel[grid, block, bytes of dynamic shared memory](…)``."""
 
@@ -61,7 +67,7 @@ class Variables(Mapping[str, Any]):
         known = self._known()
         if name not in known:
             names = ", ".join(sorted(known)) or "it names none"
-            raise KeyError(f"no kernel of {self._module.name} names a variable '{name}': {names}")
+            raise Unknown(f"no kernel of {self._module.name} names a variable '{name}': {names}")
         return known[name]
 
     def __getitem__(self, name: str) -> Any:
@@ -126,8 +132,8 @@ class Module:
             raise AttributeError(name)
         try:
             return self[name]
-        except KeyError as error:
-            raise AttributeError(error.args[0]) from None
+        except Unknown as error:
+            raise AttributeError(str(error)) from None
 
     def __getitem__(self, name: str) -> Kernel:
         """The kernel of a name, or of a name expression, as in ``scale<float>``, for which a template is instantiated."""
@@ -145,11 +151,11 @@ class Module:
             return found[0]
         if found:
             kinds = ", ".join(f"'{signature(entry)}'" for entry in found)
-            raise KeyError(f"several kernels of {self.name} are called {name}: {kinds}; name one by its types, as in module['(void (*)(float*)){name}']")
+            raise Unknown(f"several kernels of {self.name} are called {name}: {kinds}; name one by its types, as in module['(void (*)(float*)){name}']")
         is_expression = any(character in name for character in "<(&: ")
         if not is_expression:
             names = ", ".join(self._names()) or 'it has none: kernels are extern "C" __global__, or named by an expression as in module["scale<float>"]'
-            raise KeyError(f"{self.name} has no kernel '{name}'; it has {names}" if self.entries else f"{self.name} has no kernel '{name}': {names}")
+            raise Unknown(f"{self.name} has no kernel '{name}'; it has {names}" if self.entries else f"{self.name} has no kernel '{name}': {names}")
         self._compile([name])
         return self._expressions[name]
 
@@ -168,7 +174,7 @@ class Module:
         parameters = one.about["parameters"]
         types = kernel.signature.types
         if len(args) != len(parameters):
-            kinds = ", ".join(types or [kind for _, kind, _ in parameters])
+            kinds = ", ".join(map(str, types or [kind for _, kind, _ in parameters]))
             raise PtxError(f"{kernel.__name__} takes {len(parameters)} arguments ({kinds}), not {len(args)}")
         given = list(args)
         for index, kind in enumerate(types if len(types) == len(args) else []):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from .._lazy import numpy as np
 from ..errors import PtxError
 from ..formats import encode
-from ._memory import dtype_name
+from ._memory import Address, dtype_name
 from ._structure import Structure, structure_of
 
 #: Dtypes of C++'s types, and of CUDA's, by the names that a demangler gives.
@@ -54,8 +54,8 @@ class Type(NamedTuple):
         element, count = elements(self.pointee)
         if element and given and _kind(given) != _kind(element):
             raise PtxError(f"argument {index} is an array of {given}, but the kernel takes {self.name}: pass an array of {element}, or a view of it as {element}")
-        if self.pointee:
-            return value
+        if "*" in self.plain:
+            return Address(value) if isinstance(value, int) and value else value
         element, count = elements(self.plain)
         if count and (isinstance(value, tuple) or structure_of(value) is None):
             numbers = np.asarray(value, element).reshape(-1)

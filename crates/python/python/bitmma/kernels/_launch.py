@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import operator
 import os
 import re
@@ -86,21 +85,29 @@ class Compiled(NamedTuple):
     about: dict[str, Any]
 
 
+#: What was compiled lately, the oldest first, and how much is kept.
+_kept: dict[Any, Compiled] = {}
+MOST_KEPT = 64
+
 #: Variables that say where ptxas and nvdisasm are, and what becomes of their listings.
 SURROUNDINGS = ("BITMMA_CUDA_TOOLS", "PATH", "CUDA_HOME", "CUDA_PATH", "BITMMA_CACHE", "XDG_CACHE_HOME", "HOME", "TMPDIR")
 
 
 def compiled(text: str, how: _sass.How, entry: str | None, target: str | None) -> Compiled:
-    """An entry of a text; what was compiled lately is kept."""
-    return _compiled(text, how, entry, target, tuple(map(os.environ.get, SURROUNDINGS)))
-
-
-@functools.lru_cache(maxsize=64)
-def _compiled(text: str, how: _sass.How, entry: str | None, target: str | None, surroundings: tuple[str | None, ...]) -> Compiled:
-    ptx = _Ptx(text)
-    with _located(text):
-        kernel = ptx.compile(how, entry, target)
-    return Compiled(text, kernel, kernel.describe())
+    """An entry of a text. What was compiled lately is kept, unless ptxas should have been asked and was not: it may be another time."""
+    key = (text, how, entry, target, *map(os.environ.get, SURROUNDINGS))
+    found = _kept.pop(key, None)
+    if found is None:
+        ptx = _Ptx(text)
+        with _located(text):
+            kernel = ptx.compile(how, entry, target)
+        found = Compiled(text, kernel, kernel.describe())
+        if how[:2] == ("gpu", None) and found.about["fusion"][0] != "asked":
+            return found
+    _kept[key] = found  # as the last one
+    while len(_kept) > MOST_KEPT:
+        _kept.pop(next(iter(_kept)), None)
+    return found
 
 
 def run(

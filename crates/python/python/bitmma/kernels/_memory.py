@@ -47,6 +47,10 @@ def dtype_name(value: Any) -> str:
     return str(value.dtype).removeprefix("torch.") if torch is not None and isinstance(value, torch.Tensor) else ""
 
 
+class Address(int):
+    """A number that is one of an array's."""
+
+
 class Mapped(NamedTuple):
     """The memory of a tensor map's tensor, and its fields."""
 
@@ -188,7 +192,7 @@ class Memory:
             inside = ((at, address - group[0].address) for at, group in enumerate(self.groups))
             return next(((at, offset) for at, offset in inside if 0 <= offset < len(copies[at])), None)
 
-        def placed(value: Any, is_pointer: bool = False) -> Any:
+        def placed(index: int, value: Any, is_pointer: bool) -> Any:
             if isinstance(value, Mapped):
                 return (*places[id(value.span)], *value.fields)
             if isinstance(value, Packed):
@@ -196,11 +200,17 @@ class Memory:
                 pointers = {at: place for at, word in words.items() if word and (place := found(word))}
                 pointers.update({at: places[id(span)] for at, span in value.pointers.items()})
                 return value.bytes, [(at, *place) for at, place in pointers.items()]
-            if is_pointer and isinstance(value, int) and value:
-                return found(value) or value
+            if isinstance(value, Address) or (is_pointer and isinstance(value, int) and value):
+                place = found(value)
+                if place is None and isinstance(value, Address):
+                    raise PtxError(
+                        f"{self._called(index)} is {value:#x}, which is no address of an array of this launch: pass the array, or reachable=[it]"
+                    )
+                return place or value
             return places[id(value)] if isinstance(value, Span) else value
 
-        return [placed(value, is_pointer) for value, is_pointer in zip_longest(given, are_pointers[: len(given)])], copies, self.names
+        kinds = zip_longest(given, are_pointers[: len(given)], fillvalue=False)
+        return [placed(index, *one) for index, one in enumerate(kinds)], copies, self.names
 
     def write_back(self, before: list[Any], after: list[Any]) -> None:
         """What a launch changed, to where it belongs, and nothing around it, where other threads may have written meanwhile."""
