@@ -163,3 +163,36 @@ def test_what_a_kernel_prints_goes_to_standard_output(capsys):
     assert capsys.readouterr().out == "block 0: 0\nblock 1: 0.5\nblock 2: 1\n"
     with pytest.raises(bitmma.KernelError, match=r"one:7: one: block: \[1,0,0\], thread: \[0,0,0\] Assertion `one` failed"):
         launch_ptx(PRINTS.replace("setp.ge", "setp.lt"), 3, [1])
+
+
+def test_structures_and_variables():
+    text = """.version 8.4
+.target sm_80
+.address_size 64
+.const .f32 factors[2] = {1.5, 0.25};
+.global .u32 count;
+.visible .entry one(.param .align 8 .b8 p[16], .param .u64 y)
+.reqntid 1
+{
+.reg .b32 %r<9>; .reg .b64 %d<9>; .reg .f32 %f<4>;
+ld.param.u64 %d1, [y]; ld.param.u64 %d2, [p]; ld.param.u32 %r1, [p+8]; ld.global.f32 %f1, [%d2]; ld.const.f32 %f2, [factors+4];
+mul.f32 %f1, %f1, %f2; st.global.f32 [%d1], %f1; ld.global.u32 %r2, [count]; add.u32 %r2, %r2, %r1; st.global.u32 [count], %r2;
+ret;
+}
+"""
+    x, y = np.array([8], np.float32), np.zeros(1, np.float32)
+    structured = np.array((x.ctypes.data, 5), np.dtype([("x", "u8"), ("n", "u4")], align=True))
+    for given, reachable in (((x, 5), []), (structured, [x]), (structured[()], [x]), (structured.tobytes(), [x])):
+        launched = launch_ptx(text, 1, [given, y], reachable=reachable, variables={"count": np.uint32(7)})
+        assert y[0] == 2 and launched.variables == {"count": (12).to_bytes(4, "little")}
+    launch_ptx(text, 1, [(x, 5), y], variables={"factors": np.array([0, 3], np.float32)})
+    assert y[0] == 24
+    for wrong, message in (
+        (np.complex64(1), "argument 0 is of complex64"),
+        (np.array((0, 8), object), "array of references"),
+        (np.array(None, object), "argument 0 is of object"),
+    ):
+        with pytest.raises((bitmma.PtxError, TypeError), match=message):
+            launch_ptx(text, 1, [wrong, y])
+    with pytest.raises(bitmma.PtxError, match="names no variable 'counts'"):
+        launch_ptx(text, 1, [(x, 5), y], variables={"counts": b"1234"})

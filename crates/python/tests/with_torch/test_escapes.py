@@ -440,7 +440,15 @@ THREADED = {
     "inverse": lambda x, y: torch.linalg.inv(x),
     "checkpoint": lambda x, y: checkpoint(torch.mm, x, y, use_reentrant=True),
     "vmap": lambda x, y: torch.vmap(torch.mm)(x[None], y[None]),
+    "a vector by a matrix": lambda x, y: x[0] @ y,
+    "elements set after it": lambda x, y: _with_zeros(x @ y),
+    "transposed in place": lambda x, y: (x @ y).t_(),
 }
+
+
+def _with_zeros(x):
+    x[0] = 0
+    return x
 
 
 @pytest.mark.parametrize("name", THREADED)
@@ -618,6 +626,30 @@ def test_where_autograd_does_not_tell(monkeypatch):
     x = half(16, 16).requires_grad_()
     with emulate("h100"):
         y = F.linear(x[None], x)
+    with pytest.raises(bitmma.Error, match="after it has ended"):
+        y.sum().backward()
+
+
+@pytest.mark.parametrize("call", [nn.Identity(), nn.Flatten(), lambda y: y.view(-1), lambda y: y[0], lambda y: y.unbind()[1]])
+@pytest.mark.parametrize("tells", [True, False])
+def test_what_was_computed_before_an_emulation_is_not_its_own(call, tells, monkeypatch):
+    from bitmma.torch import graph
+
+    monkeypatch.setattr(graph, "TELLS", tells and graph.TELLS)
+    x = torch.randn(4, 4, requires_grad=True)
+    y = x @ x
+    with emulate("h100", fp32="tf32"):
+        z = call(y)
+    z.sum().backward()
+    assert x.grad is not None
+
+
+@pytest.mark.parametrize("leaves", [lambda p: p.operation != "mm", lambda p: p.shape[1] == 1, lambda p: not p.backward])
+def test_a_function_that_chooses_may_compute_any_product(leaves):
+    """So each backward pass that comes too late is an error."""
+    x = half(8, 8).requires_grad_()
+    with emulate(lambda product: None if leaves(product) else "h100"):
+        y = x @ x
     with pytest.raises(bitmma.Error, match="after it has ended"):
         y.sum().backward()
 

@@ -17,7 +17,7 @@ from ..errors import Assumed, CudaError, OptionError, PtxError, UnsupportedPtx
 from . import _sass
 from ._chips import target_of
 from ._cxx import Signature, signature
-from ._launch import Launched, compiled, run
+from ._launch import Launched, as_bytes, compiled, run
 
 
 class Unknown(PtxError, KeyError):
@@ -77,7 +77,7 @@ class Variables(Mapping[str, Any]):
 
     def __setitem__(self, name: str, value: Any) -> None:
         size, _ = self._size(name)
-        given = value if isinstance(value, bytes) else np.ascontiguousarray(value).tobytes()
+        given = as_bytes(value)
         if len(given) != size:
             kind = "" if isinstance(value, bytes) else f" ({np.asarray(value).dtype})"
             raise PtxError(f"{len(given)} bytes{kind} are given for variable '{name}', which has {size}")
@@ -188,8 +188,8 @@ class Module:
                 stacklevel=4,
             )
         variables = {name: held[name] for name, *_ in one.about["variables"] if name in held}
-        launched, left = run(one, grid, given, block=block, variables=variables, **options)
-        held.update(left)
+        launched = run(one, grid, given, block=block, variables=variables, **options)
+        held.update(launched.variables)
         return launched
 
 

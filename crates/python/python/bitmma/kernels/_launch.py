@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from .._bitmma import Ptx as _Ptx
+from .._lazy import numpy as np
 from ..errors import DoubtfulKernel, KernelError, PtxError, UnsupportedPtx
 from . import _sass
 from ._memory import Memory
@@ -38,6 +39,8 @@ class Launched:
     fusion: str = "text"
     #: The ptxas that was asked, as in "ptxas 12.9.86"; of "predicted" why none was, unless ``fusion="predict"``.
     compiler: str = ""
+    #: What variables of the text hold that the kernel wrote to: their bytes.
+    variables: dict[str, bytes] = field(default_factory=dict)
 
 
 def _dimensions(name: str, sizes: Any) -> tuple[int, int, int]:
@@ -75,6 +78,11 @@ def _located(text: str) -> Iterator[None]:
         if not found or not source:
             raise
         raise type(error)(f"{found[0]} ({source}){str(error)[found.end() :]}") from None
+
+
+def as_bytes(value: Any) -> bytes:
+    """What a variable is to hold."""
+    return value if isinstance(value, bytes) else np.ascontiguousarray(value).tobytes()
 
 
 class Compiled(NamedTuple):
@@ -125,8 +133,8 @@ def run(
     names: Sequence[str] = (),
     reachable: Sequence[Any] = (),
     variables: Mapping[str, bytes] | None = None,
-) -> tuple[Launched, dict[str, bytes]]:
-    """Runs an entry as ``launch_ptx`` does. ``variables`` are what the text's variables hold before; it returns what they hold after."""
+) -> Launched:
+    """Runs an entry as ``launch_ptx`` does."""
     text, kernel, about = compiled
     sizes = _dimensions("grid", grid)
     memory = Memory(names, len(args))
@@ -159,7 +167,7 @@ def run(
     memory.write_back(buffers, after)
     # as a GPU's driver does
     print(traced["printed"], end="")
-    launched = Launched(
+    return Launched(
         instructions,
         about["doubts"],
         about["fused"],
@@ -167,8 +175,8 @@ def run(
         None if trace is None else Trace.of(traced, about["target"]),
         fusion=about["fusion"][0],
         compiler=about["fusion"][1],
+        variables=traced["variables"],
     )
-    return launched, traced["variables"]
 
 
 def launch_ptx(
@@ -191,6 +199,7 @@ def launch_ptx(
     trace: Watch | None = None,
     names: Sequence[str] = (),
     reachable: Sequence[Any] = (),
+    variables: Mapping[str, Any] | None = None,
 ) -> Launched:
     """Runs an entry of a PTX text, as a GPU would, and writes to its arrays in place.
 
@@ -205,7 +214,8 @@ def launch_ptx(
     the architecture has; ``loop_limit`` the turns that the loops of a warp may make; ``threads`` those of this machine.
     ``trace`` records registers or lines of chosen threads, and matrix instructions, whose ``explain`` shows every step.
     ``names`` are what messages call the arguments. ``reachable`` are arrays that are no arguments, to which pointers lead that the
-    kernel reads from memory.
+    kernel reads from memory. ``variables`` are what the text's ``.global`` and ``.const`` variables hold before, as arrays or bytes; what
+    the launch wrote to them is in ``Launched.variables``. Structures and vectors by value are tuples of their members, or of ``ctypes`` or NumPy.
     """
     if isinstance(text, bytes):
         text = text.rstrip(b"\0").decode()
@@ -222,4 +232,5 @@ def launch_ptx(
         trace=trace,
         names=names,
         reachable=reachable,
-    )[0]
+        variables={name: as_bytes(value) for name, value in (variables or {}).items()},
+    )

@@ -148,6 +148,8 @@ class Memory:
         if value is None or isinstance(value, (bool, int, float)):
             return int(value) if isinstance(value, bool) else value
         if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+            if value.dtype.kind not in "biuf":
+                raise PtxError(f"{self._called(index)} is of {value.dtype}; a number of integers or floats was expected")
             value = value.item()
             return int(value) if isinstance(value, bool) else value
         torch = sys.modules.get("torch")

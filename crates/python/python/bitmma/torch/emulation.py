@@ -352,10 +352,10 @@ class emulate(TorchDispatchMode):
         if operations.is_recorded():
             with self._here.recording():  # the mode that records it comes next, and runs it
                 return func(*args, **kwargs or {})
-        since = graph.now()
+        since = None if graph.TELLS else graph.before(args)
         with apart():
             result = self._dispatch(func, args, kwargs or {})
-        if not graph.TELLS:
+        if since is not None:
             graph.computed((self,), since, result)
         return result
 

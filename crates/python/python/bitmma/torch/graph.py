@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -41,33 +41,54 @@ def watched(emulation: emulate) -> Iterator[None]:
             torch._C._autograd._pop_node_creation_hook()
 
 
-def now() -> int:
-    """The number that the next node of this thread will have."""
-    return torch.autograd._get_sequence_nr()
+class Before(NamedTuple):
+    """What a graph was before an operation: the number of the next node of this thread, and the nodes of its operands."""
+
+    number: int
+    nodes: frozenset[Any]
 
 
-def computed(emulations: tuple[emulate, ...], since: int, result: Any) -> None:
-    """An operation was computed below autograd, whose node, the last one before ``since``, autograd gives to the result after this: it is
-    marked with the next operation of the thread, or as the emulation ends."""
+def before(args: Any) -> Before:
+    """The graph as it is now, before an operation with these operands."""
+    if not torch.is_grad_enabled():
+        return Before(0, frozenset())
+    return Before(torch.autograd._get_sequence_nr(), frozenset(_nodes(args)))
+
+
+def _nodes(value: Any) -> Iterator[Any]:
+    """Those of tensors, and of what they are views of, which is changed in place."""
+    if isinstance(value, torch.Tensor):
+        for tensor in (value, getattr(value, "_base", None)):
+            node = getattr(tensor, "grad_fn", None)
+            if node is not None:
+                yield node
+    elif isinstance(value, (tuple, list)):
+        for one in value:
+            yield from _nodes(one)
+    elif isinstance(value, dict):
+        yield from _nodes(list(value.values()))
+
+
+def computed(emulations: tuple[emulate, ...], since: Before, result: Any) -> None:
+    """An operation was computed below autograd, which gives its node, the last one before it, to the result after this: it is marked with the
+    next operation of the thread, or as the emulation ends."""
     if torch.is_grad_enabled():
         thread = threading.get_ident()
         for one in emulations:
-            returned((one,), *one._last.pop(thread, (0, None)))
-            one._last[thread] = since - 1, result
+            returned((one,), *one._last.pop(thread, (since, None)))
+            one._last[thread] = since._replace(number=since.number - 1), result
 
 
-def returned(emulations: tuple[emulate, ...], since: int, value: Any) -> None:
-    """Marks the nodes from a number on of what an operation or a function has returned, and of what that is a view of, which is changed in
-    place; also those on which other operations have been put in place since."""
-    values = value if isinstance(value, (tuple, list)) else (value,)
-    nodes: list[Any] = [getattr(tensor, "grad_fn", None) for one in values for tensor in (one, getattr(one, "_base", None))]
-    seen = set()
+def returned(emulations: tuple[emulate, ...], since: Before, value: Any) -> None:
+    """Marks the nodes that an operation or a function has made for what it has returned; also below those of operations that have worked in
+    place on that since."""
+    nodes, seen = list(_nodes(value)), set(since.nodes)
     while nodes:
         node = nodes.pop()
-        if node is None or node in seen or node._sequence_nr() < since:
+        if node is None or node in seen or node._sequence_nr() < since.number:
             continue
         seen.add(node)
-        nodes += [before for before, _ in node.next_functions]
+        nodes += [earlier for earlier, _ in node.next_functions]
         for emulation in emulations:
             if emulation not in node.metadata.get(_MADE_IN, ()):
                 _mark(emulation, node)
@@ -76,7 +97,7 @@ def returned(emulations: tuple[emulate, ...], since: int, value: Any) -> None:
 def ends(emulation: emulate) -> None:
     """Marks the nodes of the last operations of threads."""
     for thread in list(emulation._last):
-        returned((emulation,), *emulation._last.pop(thread, (0, None)))
+        returned((emulation,), *emulation._last.pop(thread, (Before(0, frozenset()), None)))
 
 
 def check(func: Any, args: tuple[Any, ...]) -> None:

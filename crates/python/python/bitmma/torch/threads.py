@@ -149,10 +149,11 @@ class _Calls:
 
         @wraps(getattr(owner, name))
         def call(*args: Any, **kwargs: Any) -> Any:
-            emulations, since = _others() if _inside() is None else (), graph.now()
+            emulations = _others() if _inside() is None else ()
+            since = None if graph.TELLS else graph.before((args, kwargs))
             with _taking_part(emulations):
                 result = run(*args, **kwargs)
-            if not graph.TELLS:
+            if since is not None:
                 graph.returned(emulations or _owners.get(threading.current_thread(), ()), since, result)
             return result
 
@@ -222,7 +223,7 @@ def _kernel(operator: Any) -> Callable[..., Any]:
             inside = _inside()
             emulations = _others() if inside is None else ()
             if emulations:
-                since = graph.now()
+                since = graph.before(args)
                 with _taking_part(emulations):
                     result = operator(*args, **kwargs)
                 graph.computed(emulations, since, result)
