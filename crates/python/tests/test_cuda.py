@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -220,7 +222,7 @@ WRONG: tuple[tuple[str, Any, str], ...] = (
     ("no such chip", lambda m, x: cuda("\n", "h1000"), "h1000"),
     ("a chip of AMD", lambda m, x: cuda("\n", "mi300x"), "kernels run for volta, .*, not for cdna3"),
     ("a chip that NVRTC has not", lambda m, x: cuda("\n", "sm_30"), "sm_30|compute_30"),
-    ("a compiler", lambda m, x: cuda("\n", "h100", compiler="gcc"), "unknown compiler 'gcc'; one of nvrtc"),
+    ("a compiler", lambda m, x: cuda("\n", "h100", compiler="gcc"), "unknown compiler 'gcc'; one of nvrtc, nvcc"),
     ("no kernels", lambda m, x: cuda("template <typename T> __global__ void f(T*) {}\n", "h100").f, "it has none: kernels are"),
 )  # fmt: skip
 
@@ -236,3 +238,103 @@ def test_nvrtc_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BITMMA_LIBNVRTC", "libnothing.so")
     with pytest.raises(bitmma.CudaError, match=r"NVRTC, which compiles CUDA C\+\+, was not found .*libnothing.so.*: pip install nvidia-cuda-nvrtc"):
         cuda("/* not compiled before */\n", "h100")
+
+
+def test_the_command(tmp_path: Path) -> None:
+    """``bitmma kernel run FILE.cu``, and ``show``."""
+    (tmp_path / "kernels.cu").write_text(SOURCE)
+    np.save(tmp_path / "x.npy", x := np.arange(8, dtype=np.float32))
+    np.save(tmp_path / "factors.npy", np.array([1, 10, 100, 1000], np.float32))
+
+    def run(*arguments: str, code: int = 0) -> str:
+        command = [sys.executable, "-m", "bitmma", "kernel", *arguments]
+        ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+        assert ended.returncode == code, ended.stderr
+        return ended.stderr if code else ended.stdout
+
+    sizes = ["--fusion", "predict", "--grid", "1", "--block", "8"]
+    of = ["run", "kernels.cu", "--chip", "h100", *sizes]
+    run(*of, "--entry", "scale<float>", "--arg", "out:x.npy", "--arg", "f32:0.5", "--arg", "i32:6")
+    assert (np.load(tmp_path / "x.npy") == np.where(x < 6, x / 2, x)).all()
+    run(*of, "--entry", "weighted", "--arg", "out:y.npy:f32:8", "--arg", "f32:1,f32:2,f32:3,f32:4", "--set", "factors=factors.npy", "--set", "start=f64:0.25")
+    assert (np.load(tmp_path / "y.npy") == 4321.25).all()
+    assert "_ZN3two5twiceEPi" in run("show", "kernels.cu", "--chip", "a100", "--entry", "two::twice")
+    text = run("run", "kernels.cu", "--target", "sm_80", "--option=-DSTEP=5", *sizes, "--entry", "says", "--arg", "i32:2")
+    assert text.startswith("2 of three\n2 of three\n")
+    for wrong, message in (
+        ([*of, "--entry", "nothing"], 'identifier "nothing" is undefined'),
+        (["show", "kernels.cu"], "say for which chip it is compiled: --chip h100, or --target sm_90a"),
+        (["show", "kernels.cu", "--chip", "mi300x"], "CUDA C++ runs on chips of NVIDIA, not on"),
+        (["show", "kernels.cu", "--chip", "h100", "--target", "sm_90"], "give one of them"),
+        (["show", "kernels.cu", "--chip", "h100", "-I", "nothing"], "the folder of headers nothing does not exist"),
+        (["show", "kernels.cu", "--chip", "h100", "--option=--nothing"], "unrecognized option"),
+        (["show", "x.npy", "--chip", "h100"], "--chip, --include and --option are for CUDA C++"),
+        ([*of, "--entry", "weighted", "--arg", "out:y.npy:f32:8", "--arg", "f32:1,f32:2"], "is a structure of 8 bytes, but parameter"),
+        ([*of, "--entry", "says", "--arg", "i32:1", "--set", "factors"], "expected NAME=VALUE"),
+        ([*of, "--entry", "says", "--arg", "i32:1", "--set", "nothing=i32:1"], "names no variable 'nothing'"),
+    ):
+        assert message in run(*wrong, code=2)
+
+
+CODE = "template <typename T> __global__ void k(T* x) { x[threadIdx.x] *= STEP; }\n"
+
+
+def test_modules_of_cupy_and_cuda_core() -> None:
+    """By classes of their names, and by the packages where they are installed."""
+
+    class RawModule:
+        __module__ = "cupy._core.raw"
+        code, file_path, options, name_expressions = CODE, None, ("-DSTEP=3",), ["k<float>"]
+
+    class RawKernel:
+        __module__ = "cupy._core.raw"
+        code, file_path, options, name = 'extern "C" __global__ void k(float* x) { x[threadIdx.x] += 1; }', None, (), "k"
+
+    class ObjectCode:
+        __module__ = "cuda.core._module"
+        code_type, name = "ptx", "mine"
+
+    x = np.arange(4, dtype=np.float32)
+    module = cuda(RawModule(), "h100", fusion="predict")
+    module["k<float>"][1, 4](x)
+    cuda(RawKernel(), "h100", fusion="predict")[1, 4](x)
+    ObjectCode.code, ObjectCode.symbol_mapping = module.text.encode(), {"k<float>": module["k<float>"].entry}  # type: ignore[attr-defined]
+    compiled = cuda(ObjectCode(), "h100", fusion="predict")
+    compiled["k<float>"][1, 4](x)
+    assert (x == 3 * (3 * np.arange(4) + 1)).all()
+    with pytest.raises(bitmma.CudaError, match="k<int> is not compiled: give it to program.compile"):
+        compiled["k<int>"]
+    ObjectCode.code_type = "cubin"
+    with pytest.raises(bitmma.CudaError, match="the ObjectCode holds cubin; PTX is needed"):
+        cuda(ObjectCode(), "h100")
+
+
+def test_objects_of_installed_packages() -> None:
+    cupy = pytest.importorskip("cupy")
+    core = pytest.importorskip("cuda.core")
+    x = np.arange(4, dtype=np.float32)
+    module = cuda(cupy.RawModule(code=CODE, options=("-DSTEP=3",), name_expressions=["k<float>"]), "h100", fusion="predict")
+    module["k<float>"][1, 4](x)
+    names = {"k<float>": module["k<float>"].entry}
+    cuda(core.ObjectCode.from_ptx(module.text.encode(), name="mine", symbol_mapping=names), "h100", fusion="predict")["k<float>"][1, 4](x)
+    assert (x == 9 * np.arange(4)).all()
+
+
+def test_kernels_of_numba() -> None:
+    numba = pytest.importorskip("numba.cuda")
+
+    @numba.jit
+    def turned(a: Any, b: Any, by: Any) -> None:
+        tile = numba.shared.array((8, 8), dtype=np.float32)
+        i, j = numba.grid(2)
+        tile[numba.threadIdx.x, numba.threadIdx.y] = a[i, j]
+        numba.syncthreads()
+        if i < b.shape[0]:
+            b[i, j] += tile[numba.threadIdx.y, numba.threadIdx.x] * by
+
+    a, b = np.arange(64, dtype=np.float32).reshape(8, 8), np.ones((8, 8), np.float32)
+    kernel = cuda(turned, "h100", fusion="predict")
+    kernel[1, (8, 8)](a, b, 2.0)
+    assert (b == 2 * a.T + 1).all()
+    with pytest.raises(bitmma.CudaError, match=r"a launch is turned\[blocks, threads\]"):
+        kernel[1](a, b, 2.0)
