@@ -54,8 +54,11 @@ struct State {
     phase: Phase,
 }
 
-/// An address: a register, a variable, or neither, and an offset.
-type Place = (Base, i64);
+/// An address: the sum of registers, variables and an offset.
+type Place = (Vec<Base>, i64);
+
+/// What an address is a sum of, at most.
+const MOST_TERMS: usize = 8;
 
 /// Steps along all paths from a load, at most.
 const MOST: usize = 100_000;
@@ -80,8 +83,9 @@ pub(crate) fn first_guesses(function: &Function, flow: &Flow) -> Vec<(usize, Sco
         let swaps: Vec<usize> =
             swaps.iter().filter(|(_, other)| *other == place).map(|(at, _)| *at).filter(alike).collect();
         let scope = swaps.iter().map(|at| scope(|word| all[*at].has(word))).min().unwrap_or_default();
-        let moves = matches!(place.0, Base::Register(base) if writes(&all[load], base));
-        let paths = Paths { function, load, swaps, base: place.0 };
+        let bases: Vec<RegisterId> = registers(&place.0).collect();
+        let moves = bases.iter().any(|base| writes(&all[load], *base));
+        let paths = Paths { function, load, swaps, bases };
         (!paths.swaps.is_empty() && !moves && paths.decide_nothing()).then_some((load, scope))
     };
     (0..all.len()).filter(|at| is_plain_load(function, *at)).filter_map(guess).collect()
@@ -95,6 +99,10 @@ fn is_plain_load(function: &Function, at: usize) -> bool {
         && !strong.iter().any(|word| instruction.has(word))
         && matches!(instruction.operands.as_slice(), [Operand::Register(id), Operand::Address(..)]
             if Some(width(function, *id)) == bits(instruction))
+}
+
+fn registers(terms: &[Base]) -> impl Iterator<Item = RegisterId> {
+    terms.iter().filter_map(|term| if let Base::Register(register) = term { Some(*register) } else { None })
 }
 
 fn writes(instruction: &Instruction, register: RegisterId) -> bool {
@@ -127,44 +135,57 @@ struct Places<'f> {
 }
 
 impl Places<'_> {
-    /// The address of an operand, as an offset from what its register is a sum of, where that has the value it had then.
+    /// The address of an operand as a sum, as far as what its registers are sums of has the values that it had then.
     fn of(&self, at: usize, operand: usize) -> Option<Place> {
         let Operand::Address(base, offset) = self.function.instructions[at].operands.get(operand)? else {
             return None;
         };
-        let (mut base, mut offset) = (base.clone(), *offset);
-        let mut reader = at;
-        while let Base::Register(register) = base
-            && let [definition] = self.writers[register as usize].as_slice()
-            && let Some((from, plus)) = self.sum(*definition)
-        {
-            if let Base::Register(from) = from {
-                // what the register was a sum of must be so still, here and where the next one reads it
-                let stale = |writer: &usize| {
-                    [reader, at].iter().any(|to| goes_around(self.flow, *writer, *to, &[*definition]))
+        let (mut terms, mut offset) = (vec![], *offset);
+        let mut open = vec![(base.clone(), at)];
+        while let Some((term, reader)) = open.pop() {
+            let definition = match term {
+                Base::Register(register) => self.writers[register as usize].as_slice(),
+                _ => &[],
+            };
+            let sum = match definition {
+                [definition] if open.len() + terms.len() < MOST_TERMS => self.sum(*definition),
+                _ => None,
+            };
+            // what the register was a sum of must be so still, here and where the next one reads it
+            let stale = |from: RegisterId| {
+                let around = |writer: &usize| {
+                    [reader, at].iter().any(|to| goes_around(self.flow, *writer, *to, definition))
                 };
-                if self.writers[from as usize].iter().any(stale) {
-                    break;
+                self.writers[from as usize].iter().any(around)
+            };
+            match sum {
+                Some((parts, plus)) if !registers(&parts).any(stale) => {
+                    offset = offset.wrapping_add(plus);
+                    open.extend(parts.into_iter().map(|part| (part, definition[0])));
                 }
+                _ => terms.push(term),
             }
-            (base, offset, reader) = (from, offset.wrapping_add(plus), *definition);
         }
-        Some((base, offset))
+        terms.sort();
+        Some((terms, offset))
     }
 
-    /// What an instruction adds a constant to, and the constant.
+    /// What an instruction adds, and the constant that it adds.
     fn sum(&self, at: usize) -> Option<Place> {
         let instruction = &self.function.instructions[at];
         let integer = || bits(instruction).is_some_and(|bits| bits >= 32);
         match (instruction.name(), &instruction.operands.as_slice()[1..]) {
             _ if instruction.guard.is_some() => None,
-            ("mov", [Operand::Symbol(name, offset)]) => Some((Base::Symbol(name.clone()), *offset)),
-            ("mov", [Operand::Register(from)]) => Some((Base::Register(*from), 0)),
+            ("mov", [Operand::Symbol(name, offset)]) => Some((vec![Base::Symbol(name.clone())], *offset)),
+            ("mov", [Operand::Register(from)]) => Some((vec![Base::Register(*from)], 0)),
             ("cvta", [Operand::Register(from)]) if instruction.has("global") => {
-                Some((Base::Register(*from), 0))
+                Some((vec![Base::Register(*from)], 0))
             }
             ("add", [Operand::Register(from), Operand::Integer(plus)]) if integer() => {
-                Some((Base::Register(*from), *plus as i64))
+                Some((vec![Base::Register(*from)], *plus as i64))
+            }
+            ("add", [Operand::Register(a), Operand::Register(b)]) if integer() => {
+                Some((vec![Base::Register(*a), Base::Register(*b)], 0))
             }
             _ => None,
         }
@@ -177,8 +198,8 @@ struct Paths<'f> {
     load: usize,
     /// Compare-and-swaps at its address.
     swaps: Vec<usize>,
-    /// What the address is a sum of.
-    base: Base,
+    /// The registers that the address is a sum of.
+    bases: Vec<RegisterId>,
 }
 
 impl Paths<'_> {
@@ -233,6 +254,8 @@ impl Paths<'_> {
             _ if is_pure(instruction) => value = self.computed(instruction, &reads, &state),
             _ if depends => return None,
             "ld" | "fence" | "membar" | "nanosleep" => {}
+            // between a compare-and-swap and the branch on what it found, as where two loops have had their guesses
+            "atom" | "red" if state.phase == Phase::Asked => {}
             _ if !is_open => return None,
             _ => {}
         }
@@ -245,9 +268,7 @@ impl Paths<'_> {
                 None => _ = state.values.remove(id),
             }
         }
-        if let Base::Register(base) = self.base
-            && writes.contains(&base)
-        {
+        if self.bases.iter().any(|base| writes.contains(base)) {
             // another address from here on
             if !is_open {
                 return None;

@@ -64,6 +64,18 @@ impl Program {
         self.module.entries.iter().map(|entry| entry.name.as_str()).chain(refused)
     }
 
+    /// Its variables in global and constant memory.
+    pub fn variables(&self) -> impl Iterator<Item = Variable<'_>> {
+        let is_outside =
+            |one: &&text::Variable| matches!(one.space, text::Space::Global | text::Space::Constant);
+        self.module.variables.iter().filter(is_outside).map(|one| Variable {
+            name: &one.name,
+            bytes: one.bytes.unwrap_or(0),
+            initial: one.initial.as_deref().unwrap_or_default(),
+            is_constant: one.space == text::Space::Constant,
+        })
+    }
+
     /// An entry, decoded; the only one if none is named. `target`: for another architecture than that of the text. What ptxas
     /// makes of the text is predicted; [`Program::compiled`] can ask it.
     pub fn kernel(&self, entry: Option<&str>, target: Option<&str>, mode: Mode) -> Result<Kernel, Error> {

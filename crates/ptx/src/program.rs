@@ -986,7 +986,8 @@ impl Kernel {
 
     /// Variables in global and constant memory that the entry names.
     pub fn variables(&self) -> impl Iterator<Item = Variable<'_>> {
-        self.statics.iter().map(|one| Variable {
+        let named = self.statics.iter().filter(|one| !one.name.starts_with('%'));
+        named.map(|one| Variable {
             name: &one.name,
             bytes: one.bytes,
             initial: &one.initial,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use bitmma_hardware::cuda::nvrtc::{Nvrtc, NvrtcError, Source};
 use bitmma_ptx::{
     Argument, Boxes, Buffer, Compiler, Error, Kernel, Launch, Limits, Member, Product, Program, Record,
-    Report, Scalar, TensorMap, Thread, Tools, Trace,
+    Report, Scalar, TensorMap, Thread, Tools, Trace, Variable,
 };
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -91,6 +91,13 @@ enum Given {
 /// What boxes are, by its number, and the corners of im2col.
 type Corners = (u8, [i32; 3], [i32; 3]);
 
+/// A variable of a text: its name, bytes, whether it is constant, its first bytes.
+type Held = (String, u64, bool, Vec<u8>);
+
+fn held(variable: Variable<'_>) -> Held {
+    (variable.name.to_owned(), variable.bytes, variable.is_constant, variable.initial.to_vec())
+}
+
 /// What a buffer holds after a launch that wrote to it.
 type Changed<'py> = Option<Bound<'py, PyArray1<u8>>>;
 
@@ -116,6 +123,11 @@ impl Ptx {
     /// The names of the entries.
     fn entries(&self) -> Vec<String> {
         self.program.entries().map(str::to_owned).collect()
+    }
+
+    /// Its variables in global and constant memory: name, bytes, whether it is constant, its first bytes.
+    fn variables(&self) -> Vec<Held> {
+        self.program.variables().map(held).collect()
     }
 
     /// The architecture it was compiled for.
@@ -163,10 +175,7 @@ impl PtxKernel {
         let kernel = &self.kernel;
         let parameters: Vec<(String, String, u64)> =
             kernel.parameters().map(|one| (one.name.to_owned(), one.kind.to_owned(), one.bytes)).collect();
-        let variables: Vec<(String, u64, bool, Vec<u8>)> = kernel
-            .variables()
-            .map(|one| (one.name.to_owned(), one.bytes, one.is_constant, one.initial.to_vec()))
-            .collect();
+        let variables: Vec<Held> = kernel.variables().map(held).collect();
         let doubts: Vec<(u32, String, String)> =
             kernel.doubts().iter().map(|doubt| (doubt.line, doubt.form.clone(), doubt.why.clone())).collect();
         Ok(dict!(py,

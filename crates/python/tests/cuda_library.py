@@ -10,6 +10,8 @@ import numpy as np
 from bitmma import functions
 
 F32 = np.float32
+#: Whose approximate functions the chips have, as far as is known (docs/functions.md).
+TABLE = "v100"
 
 
 class Case(NamedTuple):
@@ -23,6 +25,8 @@ class Case(NamedTuple):
     """None: bit for bit. Else the largest difference allowed, as a part of the largest expected number."""
     chips: tuple[str, ...]
     options: tuple[str, ...]
+    names: tuple[str, ...]
+    """Instances of templates."""
     asked: bool
     """Whether ptxas is asked about fusion, where it is installed."""
 
@@ -30,11 +34,19 @@ class Case(NamedTuple):
 LIBRARY: list[Case] = []
 
 
-def library(source: str, *, within: float | None = None, chips: tuple[str, ...] = ("a100", "h100"), options: tuple[str, ...] = (), asked: bool = False) -> Any:
+def library(
+    source: str,
+    *,
+    within: float | None = None,
+    chips: tuple[str, ...] = ("a100", "h100"),
+    options: tuple[str, ...] = (),
+    names: tuple[str, ...] = (),
+    asked: bool = False,
+) -> Any:
     """Adds a function ``(module, chip) -> (got, expected)`` to the table, under its name."""
 
     def add(function: Any) -> Any:
-        LIBRARY.append(Case(function.__name__, source, function, within, chips, options, asked))
+        LIBRARY.append(Case(function.__name__, source, function, within, chips, options, names, asked))
         return function
 
     return add
@@ -66,7 +78,7 @@ def warp_sum(x: np.ndarray, lanes: int = 32) -> np.ndarray:
     return x[..., 0]
 
 
-def expf(x: Any, chip: str) -> np.ndarray:
+def expf(x: Any) -> np.ndarray:
     """CUDA's ``expf``: 2 to the fraction by ``ex2.approx.ftz``, times 2 to the integer. For -80 < x < 80."""
     x = F32(x)
     clipped = np.clip(fma(x, np.uint32(0x3BBB989D).view(F32), F32(0.5)), F32(0), F32(1))
@@ -75,20 +87,11 @@ def expf(x: Any, chip: str) -> np.ndarray:
     rest = fma(x, np.uint32(0x3FB8AA3B).view(F32), -(whole - F32(12583039)))
     rest = fma(x, np.uint32(0x32A57060).view(F32), rest)
     scale = (whole.view(np.uint32) << np.uint32(23)).view(F32)
-    return functions.ex2(rest, chip=chip, ftz=True) * scale
+    return functions.ex2(rest, chip=TABLE, ftz=True) * scale
 
 
-def fast_exp(x: Any, chip: str) -> np.ndarray:
-    """CUDA's ``__expf``."""
-    return functions.ex2(F32(x) * np.uint32(0x3FB8AA3B).view(F32), chip=chip)
-
-
-def rsqrt(x: Any, chip: str) -> np.ndarray:
-    return functions.rsqrt(np.atleast_1d(F32(x)), chip=chip).reshape(np.shape(x))
-
-
-def reciprocal(x: Any, chip: str) -> np.ndarray:
-    return functions.rcp(np.atleast_1d(F32(x)), chip=chip).reshape(np.shape(x))
+def rsqrt(x: Any) -> np.ndarray:
+    return functions.rsqrt(np.atleast_1d(F32(x)), chip=TABLE).reshape(np.shape(x))
 
 
 def tree(x: np.ndarray) -> np.ndarray:
@@ -106,3 +109,24 @@ def in_turn(x: np.ndarray, y: np.ndarray, start: Any = 0.0) -> np.ndarray:
     for at in range(x.shape[-1]):
         total = fma(x[..., at], y[..., at], total)
     return total
+
+
+BLOCK_SUM = r"""
+__device__ float block_sum(float v) {
+  __shared__ float part[32];
+  for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
+  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = v;
+  __syncthreads();
+  v = threadIdx.x % 32 < blockDim.x / 32 ? part[threadIdx.x % 32] : 0.f;
+  for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
+  return v;
+}
+"""
+
+
+def block_sum(threads: np.ndarray) -> np.ndarray:
+    """What ``BLOCK_SUM`` computes; the last axis are the threads of a block."""
+    parts = np.zeros((*threads.shape[:-1], 32), F32)
+    warps = warp_sum(threads.reshape(*threads.shape[:-1], -1, 32))
+    parts[..., : warps.shape[-1]] = warps
+    return warp_sum(parts)

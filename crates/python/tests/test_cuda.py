@@ -212,7 +212,7 @@ WRONG: tuple[tuple[str, Any, str], ...] = (
     ("a small structure", lambda m, x: m.nested[1, 4]((x, 4), 1), "argument 0 is a structure of 16 bytes, but parameter '.*' has 40"),
     ("a member of no type", lambda m, x: m.nested[1, 4]((x, "4"), 1), "a structure has a member of str"),
     ("a large member", lambda m, x: m.nested[1, 4]((1 << 40,), 1), "has more than 32 bits: say its type"),
-    ("no such variable", lambda m, x: m.variables["nothing"], "no kernel of kernel.cu names a variable 'nothing'"),
+    ("no such variable", lambda m, x: m.variables["nothing"], "kernel.cu has no variable 'nothing' that is used: factors, launches, start"),
     ("a large variable", lambda m, x: m.variables.__setitem__("factors", np.zeros(4)), r"32 bytes \(float64\) are given for variable 'factors', which has 16"),
     ("an error of the source", lambda m, x: cuda("__global__ void k( {", "h100"), r"kernel.cu\(1\): error"),
     ("a missing header", lambda m, x: cuda('#include "nothing.h"\n', "h100"), 'cannot open source file "nothing.h"'),

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import cuda_library_inference  # noqa: F401
+import cuda_library_aten  # noqa: F401
+import cuda_library_ggml  # noqa: F401
 import cuda_library_language  # noqa: F401
 import cuda_library_llm  # noqa: F401
+import cuda_library_numerics  # noqa: F401
 import cuda_library_samples  # noqa: F401
 import cuda_library_tensor  # noqa: F401
+import cuda_library_vllm  # noqa: F401
 import numpy as np
 import pytest
+from common import nvrtc_or_skip
 from cuda_library import LIBRARY, Case
 
-from bitmma.errors import CudaError
 from bitmma.kernels import cuda
 
-RUNS = [(case, chip) for case in LIBRARY for chip in case.chips]
+pytestmark = nvrtc_or_skip
+
+RUNS = [pytest.param(case, chip, id=f"{case.name}-{chip}") for case in LIBRARY for chip in case.chips]
 
 
 def test_most_kernels_are_compared_bit_for_bit() -> None:
@@ -23,19 +28,11 @@ def test_most_kernels_are_compared_bit_for_bit() -> None:
     assert len({case.name for case in LIBRARY}) == len(LIBRARY)
 
 
-@pytest.fixture(scope="session")
-def nvrtc() -> None:
-    """Skips where the compiler is missing."""
-    try:
-        cuda('extern "C" __global__ void nothing() {}', "a100")
-    except CudaError as error:
-        pytest.skip(f"no NVRTC: {error}")
-
-
-@pytest.mark.parametrize(("case", "chip"), RUNS, ids=lambda one: getattr(one, "name", one))
-def test_kernel(case: Case, chip: str, nvrtc: None) -> None:
+@pytest.mark.parametrize(("case", "chip"), RUNS)
+def test_kernel(case: Case, chip: str) -> None:
     """The bits of a second writing in NumPy, or within a bound that its name says."""
-    module = cuda(case.source, chip, options=case.options, fusion=None if case.asked else "predict")
+    fusion = None if case.asked else "predict"
+    module = cuda(case.source, chip, options=case.options, names=case.names, fusion=fusion)
     got, expected = case.run(module, chip)
     got, expected = (each if isinstance(each, tuple) else (each,) for each in (got, expected))
     assert len(got) == len(expected)

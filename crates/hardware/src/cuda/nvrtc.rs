@@ -37,6 +37,60 @@ const NAMES: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
 const HEADERS: [&str; 4] =
     ["../include", "../include/cccl", "../../cuda_runtime/include", "../../cuda_cccl/include"];
 
+/// Standard headers, which NVRTC has not, and the one of libcu++ that each is; none where the compiler knows what it declares.
+const STANDARD: [(&str, &str); 26] = [
+    ("assert.h", ""),
+    ("cassert", ""),
+    ("stdio.h", ""),
+    ("cstdio", ""),
+    ("math.h", ""),
+    ("cmath", "cmath"),
+    ("stdint.h", "cstdint"),
+    ("cstdint", "cstdint"),
+    ("stddef.h", "cstddef"),
+    ("cstddef", "cstddef"),
+    ("limits.h", "climits"),
+    ("climits", "climits"),
+    ("float.h", "cfloat"),
+    ("cfloat", "cfloat"),
+    ("string.h", "cstring"),
+    ("cstring", "cstring"),
+    ("stdlib.h", "cstdlib"),
+    ("cstdlib", "cstdlib"),
+    ("algorithm", "algorithm"),
+    ("array", "array"),
+    ("functional", "functional"),
+    ("initializer_list", "initializer_list"),
+    ("limits", "limits"),
+    ("tuple", "tuple"),
+    ("type_traits", "type_traits"),
+    ("utility", "utility"),
+];
+
+/// Constants that C's math.h has besides functions.
+const MATH: &str = "#ifndef M_PI
+#define M_E 2.71828182845904523536
+#define M_LOG2E 1.44269504088896340736
+#define M_LOG10E 0.43429448190325182765
+#define M_LN2 0.69314718055994530942
+#define M_LN10 2.30258509299404568402
+#define M_PI 3.14159265358979323846
+#define M_PI_2 1.57079632679489661923
+#define M_PI_4 0.78539816339744830962
+#define M_1_PI 0.31830988618379067154
+#define M_2_PI 0.63661977236758134308
+#define M_2_SQRTPI 1.12837916709551257390
+#define M_SQRT2 1.41421356237309504880
+#define M_SQRT1_2 0.70710678118654752440
+#endif
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#define NAN __int_as_float(0x7fffffff)
+#define HUGE_VALF INFINITY
+#define HUGE_VAL __longlong_as_double(0x7ff0000000000000)
+#endif
+";
+
 /// `NVRTC_ERROR_COMPILATION`
 const COMPILATION: c_int = 6;
 
@@ -117,6 +171,29 @@ fn with_zero(what: &str, text: &str) -> Result<CString, NvrtcError> {
     CString::new(text).map_err(|_| NvrtcError::Given(format!("{what} has a zero byte")))
 }
 
+/// The text of a standard header.
+fn header(name: &str, other: &str) -> String {
+    let own = if name == "math.h" { MATH } else { "" };
+    let first = if name == "cmath" { "#include <math.h>\n" } else { "" };
+    match other {
+        "" => own.to_owned(),
+        _ => format!("{first}#include <cuda/std/{other}>\nnamespace std {{ using namespace cuda::std; }}\n"),
+    }
+}
+
+/// The errors of a log, without its warnings.
+fn errors(log: &str) -> String {
+    let all = log.trim();
+    let mut errors: Vec<&str> = all.split("\n\n").filter(|part| part.contains("error")).collect();
+    if errors.is_empty() {
+        errors.push(all);
+    }
+    if all.contains("<<<") || all.contains("runtime APIs are not declared") {
+        errors.push("NVRTC compiles no code of the host: nvcc does (compiler=\"nvcc\" in Python)");
+    }
+    errors.join("\n\n")
+}
+
 impl Nvrtc {
     /// The library that `BITMMA_LIBNVRTC` names; or the first one in these folders, or in `lib` or `lib64` beside them, as a
     /// toolkit's `bin` has it; or the system's.
@@ -132,8 +209,10 @@ impl Nvrtc {
         let missing = |error: crate::gpu::Error| NvrtcError::Missing(error.to_string());
         let opened = Opened::open(Vendor::Nvidia, found.as_deref(), VARIABLE, &NAMES).map_err(missing)?;
         let beside = Path::new(&opened.name).parent().map(Path::to_owned).unwrap_or_default();
-        let headers =
-            HEADERS.iter().map(|place| beside.join(place)).filter(|folder| folder.is_dir()).collect();
+        let own = HEADERS.iter().map(|place| beside.join(place)).filter(|folder| folder.is_dir());
+        // what these lack (wheels of PyTorch have no mma.h) may lie beside ptxas
+        let others = folders.iter().map(|folder| folder.join("../include"));
+        let headers = own.chain(others.filter(|folder| folder.join("crt").is_dir())).collect();
         Ok(Nvrtc { api: Api::of(&opened).map_err(missing)?, headers })
     }
 
@@ -201,10 +280,22 @@ impl Nvrtc {
         let all = all.iter().map(|one| with_zero("an option", one)).collect::<Result<Vec<_>, _>>()?;
         let pointers: Vec<*const c_char> = all.iter().map(|one| one.as_ptr()).collect();
         let mut program = Owned { program: std::ptr::null_mut(), api: &self.api };
-        let none = std::ptr::null();
-        // SAFETY: both texts end with a zero and are copied; there are no headers.
+        let headers = STANDARD.iter().map(|(name, other)| {
+            Ok((with_zero("a header", name)?, with_zero("a header", &header(name, other))?))
+        });
+        let headers = headers.collect::<Result<Vec<_>, NvrtcError>>()?;
+        let (called, texts): (Vec<_>, Vec<_>) =
+            headers.iter().map(|(name, text)| (name.as_ptr(), text.as_ptr())).unzip();
+        // SAFETY: all texts end with a zero and are copied; there are as many headers as names.
         let made = unsafe {
-            (self.api.create)(&raw mut program.program, text.as_ptr(), name.as_ptr(), 0, none, none)
+            (self.api.create)(
+                &raw mut program.program,
+                text.as_ptr(),
+                name.as_ptr(),
+                headers.len() as c_int,
+                texts.as_ptr(),
+                called.as_ptr(),
+            )
         };
         self.check("nvrtcCreateProgram", made)?;
         for one in &names {
@@ -216,7 +307,7 @@ impl Nvrtc {
         let code = unsafe { (self.api.compile)(program.program, pointers.len() as c_int, pointers.as_ptr()) };
         let log = self.read(&program, ("nvrtcGetProgramLog", self.api.log_size, self.api.log))?;
         if code == COMPILATION || code != 0 && !log.trim().is_empty() {
-            return Err(NvrtcError::Source(log.trim().to_owned()));
+            return Err(NvrtcError::Source(errors(&log)));
         }
         self.check("nvrtcCompileProgram", code)?;
         let text = self.read(&program, ("nvrtcGetPTX", self.api.text_size, self.api.text))?;

@@ -153,6 +153,22 @@ impl<'d> Decoder<'d> {
         Ok(())
     }
 
+    /// The address of what the blocks of a cooperative launch meet at, which the driver leaves in two registers.
+    fn workspace(&mut self) -> u64 {
+        const NAME: &str = "%grid";
+        let place = |number: usize| (FIRST_STATIC + number as u64) << REGION_BITS;
+        let known = self.statics.iter().position(|one| one.name == NAME);
+        place(known.unwrap_or_else(|| {
+            self.statics.push(Static {
+                name: NAME.to_owned(),
+                bytes: 64,
+                initial: vec![],
+                is_constant: false,
+            });
+            self.statics.len() - 1
+        }))
+    }
+
     /// The registers that a trace records of an instruction.
     pub(super) fn traced(&self, effects: &Effects) -> Vec<Traced> {
         let list = if effects.writes.is_empty() { &effects.reads } else { &effects.writes };
@@ -274,6 +290,10 @@ impl<'d> Decoder<'d> {
             // one multiprocessor runs the grid, and its counters stay zero
             "nsmid" => Some(Preset::Word(1)),
             "smid" | "gridid" => Some(Preset::Word(0)),
+            "envreg1" | "envreg2" => {
+                let at = self.workspace();
+                Some(Preset::Word(if stem == "envreg1" { (at >> 32) as u32 } else { at as u32 }))
+            }
             _ if stem.starts_with("envreg") || stem.starts_with("pm") && !stem.ends_with("_64") => {
                 Some(Preset::Word(0))
             }

@@ -494,7 +494,9 @@ fn wrong_access(name: &str, words: &[&str]) -> Option<String> {
         return Some(if needs { "a scope is missing" } else { "there is no scope" }.to_owned());
     }
     let own = any(words, &["local", "const", "param", "param::entry"]);
-    if own && !matches!(order, None | Some("weak")) {
+    let is_plain =
+        matches!(order, None | Some("weak")) || order == Some("volatile") && words.contains(&"local");
+    if own && !is_plain {
         return Some("this memory is not ordered".to_owned());
     }
     if name == "st" && (order == Some("acquire") || words.contains(&"const"))

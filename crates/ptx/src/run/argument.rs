@@ -156,7 +156,7 @@ impl Argument {
             }
             Argument::Scalar(Scalar::Integer(value)) if !float => {
                 let signed = kind.starts_with('s');
-                let least = if kind.starts_with('u') && bits < 32 { 0 } else { -(1i128 << (bits - 1)) };
+                let least = -(1i128 << (bits - 1));
                 let greatest = if signed { (1i128 << (bits - 1)) - 1 } else { (1i128 << bits) - 1 };
                 match (least..=greatest).contains(&value) {
                     true => Ok(value as u64 & (u64::MAX >> (64 - bits))),

@@ -89,7 +89,10 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Error> {
                 number(&word).ok_or_else(|| Error::syntax(line, format!("'{word}' is not a number")))?
             }
             byte if is_name(byte) || byte == b'.' || byte == b'%' => {
-                let length = word_length(rest);
+                // directives may stand without a space between them: `.reg.b32`
+                let is_directive = byte == b'.';
+                let names = || 1 + rest[1..].iter().take_while(|byte| is_name(**byte)).count();
+                let length = if is_directive { names() } else { word_length(rest) };
                 at += length;
                 Kind::Word(String::from_utf8_lossy(&rest[..length]).into_owned())
             }

@@ -210,7 +210,7 @@ pub(crate) enum Operand {
 }
 
 /// What an address starts from.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Base {
     None,
     Register(RegisterId),

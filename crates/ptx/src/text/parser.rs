@@ -14,6 +14,9 @@ use super::{
 use crate::error::Error;
 use crate::matrix::LANES;
 
+/// Bytes of all parameters of an entry, at most (CUDA C++ Programming Guide, from CUDA 12.1 on).
+const MOST_PARAMETERS: u64 = 32_764;
+
 /// Registers that one function may name, lists of operands in each other, and bytes of a variable: far beyond what compilers
 /// print.
 const MOST_REGISTERS: usize = 1 << 20;
@@ -358,9 +361,9 @@ impl Parser {
             let word = self.word()?;
             match word.as_str() {
                 ".align" => align = Some(self.power_of_two()?),
-                ".attribute" | ".ptr" => {
-                    return Err(self.error(format!("'{word}' of a variable is not supported")));
-                }
+                // memory that the host sees, too, is memory here
+                ".attribute" => self.skip_past(')')?,
+                ".ptr" => return Err(self.error("'.ptr' of a variable is not supported")),
                 ".v2" => vector = 2,
                 ".v4" => vector = 4,
                 _ if word.starts_with('.') => {
@@ -585,8 +588,10 @@ impl Parser {
                         bytes = self.integer()?.saturating_mul(element);
                         self.expect(']')?;
                     }
-                    if bytes > 4096 {
-                        return Err(self.error(format!("parameter '{name}' is larger than 4096 bytes")));
+                    if bytes > MOST_PARAMETERS {
+                        return Err(
+                            self.error(format!("parameter '{name}' is larger than {MOST_PARAMETERS} bytes"))
+                        );
                     }
                     // the alignment of a pointer is that of what it points to
                     let align = if pointer { element } else { align.unwrap_or(element) };

@@ -417,8 +417,14 @@ fn forms_that_ptxas_rejects_for_every_target_are_refused() {
         std::fs::write(file, here.join("\n")).expect("a list");
     }
     let mut rejected = here.clone();
-    let targets =
-        [("8.7", "sm_90a"), ("8.7", "sm_100a"), ("8.7", "sm_80"), ("8.7", "sm_120a"), ("8.8", "sm_100a")];
+    let targets = [
+        ("8.7", "sm_90a"),
+        ("8.7", "sm_100a"),
+        ("8.7", "sm_80"),
+        ("8.7", "sm_120a"),
+        ("8.8", "sm_100a"),
+        ("9.1", "sm_80"), // volatile local memory
+    ];
     let mut asked = 0;
     for (ptxas, target) in found.iter().flat_map(|ptxas| targets.map(|target| (ptxas, target))) {
         if !compiles(ptxas, target) {

@@ -20,6 +20,8 @@ DTYPES = {
     "int": "int32", "unsigned int": "uint32", "long": "int64", "unsigned long": "uint64", "long long": "int64",
     "unsigned long long": "uint64", "float": "float32", "double": "float64", "__half": "float16", "__nv_bfloat16": "bfloat16",
 }  # fmt: skip
+#: Pairs that are structures in C++.
+PAIRS = {"__half2": "float16", "__nv_bfloat162": "bfloat16"}
 #: Formats of those that NumPy lacks, or that C++ has as structures.
 CODES = {"float16": "fp16", "bfloat16": "bf16"}
 #: Those of the elements of CUDA's vector types, without their numbers.
@@ -52,13 +54,14 @@ class Type(NamedTuple):
         """An argument as the launch takes it; an error if it cannot be one of this type."""
         given = dtype_name(value)
         element, count = elements(self.pointee)
-        if element and given and _kind(given) != _kind(element):
+        is_code = element in CODES and given in ("uint16", "int16")  # that is how NumPy and others hold BF16
+        if element and given and _kind(given) != _kind(element) and not is_code:
             raise PtxError(f"argument {index} is an array of {given}, but the kernel takes {self.name}: pass an array of {element}, or a view of it as {element}")
         if "*" in self.plain:
             return Address(value) if isinstance(value, int) and value else value
         element, count = elements(self.plain)
         if count and (isinstance(value, tuple) or structure_of(value) is None):
-            numbers = np.asarray(value, element).reshape(-1)
+            numbers = encode(value, CODES[element]) if element in CODES else np.asarray(value, element).reshape(-1)
             if len(numbers) != count:
                 raise PtxError(f"argument {index} has {len(numbers)} numbers, but the kernel takes {self.name}, which has {count}")
             return Structure(numbers.tobytes())
@@ -71,6 +74,8 @@ class Type(NamedTuple):
 
 def elements(name: str) -> tuple[str, int]:
     """The dtype of a type's elements, and how many it has if it is a vector; empty and 0 of others."""
+    if name in PAIRS:
+        return PAIRS[name], 2
     found = re.fullmatch(r"([a-z]+)([1-4])", name)
     if found and found[1] in VECTORS:
         return VECTORS[found[1]], int(found[2])
@@ -109,7 +114,9 @@ def _demangler() -> Any:
     return None
 
 
-def _demangled(name: str) -> str:
+@functools.lru_cache(maxsize=None)
+def demangled(name: str) -> str:
+    """A name as C++ has it."""
     function = _demangler()
     if function is None or not name.startswith("_Z"):
         return name
@@ -137,7 +144,7 @@ def _split(text: str) -> list[str]:
 @functools.lru_cache(maxsize=None)
 def signature(entry: str) -> Signature:
     """Of an entry's name: ``_Z5scalePff`` is ``scale(float*, float)``, ``void scale<float>(float*)`` is ``scale<float>``."""
-    text = _demangled(entry)
+    text = demangled(entry)
     if text == entry or not text.endswith(")"):
         return Signature(entry, ())
     depth = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import operator
 import os
 import re
@@ -101,14 +102,19 @@ MOST_KEPT = 64
 SURROUNDINGS = ("BITMMA_CUDA_TOOLS", "PATH", "CUDA_HOME", "CUDA_PATH", "BITMMA_CACHE", "XDG_CACHE_HOME", "HOME", "TMPDIR")
 
 
+@functools.lru_cache(maxsize=8)
+def parsed(text: str) -> Any:
+    """A text, read."""
+    return _Ptx(text)
+
+
 def compiled(text: str, how: _sass.How, entry: str | None, target: str | None) -> Compiled:
     """An entry of a text. What was compiled lately is kept, unless ptxas should have been asked and was not: it may be another time."""
     key = (text, how, entry, target, *map(os.environ.get, SURROUNDINGS))
     found = _kept.pop(key, None)
     if found is None:
-        ptx = _Ptx(text)
         with _located(text):
-            kernel = ptx.compile(how, entry, target)
+            kernel = parsed(text).compile(how, entry, target)
         found = Compiled(text, kernel, kernel.describe())
         if how[:2] == ("gpu", None) and found.about["fusion"][0] != "asked":
             return found

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from .._bitmma import Ptx as _Ptx
 from .._lazy import numpy as np
-from ..errors import Assumed, PtxError, UnsupportedPtx
+from ..errors import Assumed, PtxError
 from . import _sass
-from ._cxx import Signature, signature
-from ._launch import Launched, as_bytes, compiled, run
+from ._cxx import Signature, demangled, signature
+from ._launch import Launched, as_bytes, compiled, parsed, run
 
 
 class Unknown(PtxError, KeyError):
@@ -60,34 +59,36 @@ class Variables(Mapping[str, Any]):
         #: What was set, or left by a launch.
         self.held: dict[str, bytes] = {}
 
-    def _known(self) -> dict[str, tuple[int, bytes]]:
-        return {name: (size, initial) for name, size, _, initial in self._module._variables()}
+    def _known(self) -> dict[str, tuple[str, int, bytes]]:
+        """What the text calls them, their bytes and their first ones, by their names in C++."""
+        return {demangled(name): (name, size, initial) for name, size, _, initial in self._module._variables()}
 
-    def _size(self, name: str) -> tuple[int, bytes]:
+    def _found(self, name: str) -> tuple[str, int, bytes]:
         known = self._known()
         if name not in known:
-            names = ", ".join(sorted(known)) or "it names none"
-            raise Unknown(f"no kernel of {self._module.name} names a variable '{name}': {names}")
+            names = ", ".join(sorted(self)) or "it has none"
+            raise Unknown(f"{self._module.name} has no variable '{name}' that is used: {names}")
         return known[name]
 
     def __getitem__(self, name: str) -> Any:
         """Its bytes, as an array of a copy: ``.view(numpy.float32)`` are its numbers."""
-        size, initial = self._size(name)
-        return np.frombuffer(self.held.get(name, initial).ljust(size, b"\0"), np.uint8).copy()
+        symbol, size, initial = self._found(name)
+        return np.frombuffer(self.held.get(symbol, initial).ljust(size, b"\0"), np.uint8).copy()
 
     def __setitem__(self, name: str, value: Any) -> None:
-        size, _ = self._size(name)
+        symbol, size, _ = self._found(name)
         given = as_bytes(value)
         if len(given) != size:
             kind = "" if isinstance(value, bytes) else f" ({np.asarray(value).dtype})"
             raise PtxError(f"{len(given)} bytes{kind} are given for variable '{name}', which has {size}")
-        self.held[name] = given
+        self.held[symbol] = given
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._known())
+        # but those of CUDA's own headers
+        return (name for name in self._known() if not re.match(r"cuda::|cooperative_groups::|_INTERNAL|__", name) and "<" not in name)
 
     def __len__(self) -> int:
-        return len(self._known())
+        return sum(1 for _ in self)
 
 
 class Module:
@@ -107,7 +108,7 @@ class Module:
         wanted = (*self._expressions, *expressions)
         self.text, names, self.log, self.compiler = self._compiler(wanted)
         self._expressions = dict(zip(wanted, names, strict=True))
-        self.entries = _Ptx(self.text).entries()
+        self.entries = parsed(self.text).entries()
 
     def __repr__(self) -> str:
         return f"<{self.name} on {self.chip}: {', '.join(self._names()) or 'no kernels'}>"
@@ -151,14 +152,8 @@ class Module:
         return self._expressions[name]
 
     def _variables(self) -> list[tuple[str, int, bool, bytes]]:
-        found = {}
-        for entry in self.entries:
-            # one that is refused does not run
-            with contextlib.suppress(UnsupportedPtx):
-                about = compiled(self.text, _sass.compiled("text", None), entry, None).about
-                # what a compiler makes of texts in quotes has names that C++ has not
-                found.update({one[0]: one for one in about["variables"] if one[0].isidentifier() and not one[0].startswith("__unnamed")})
-        return list(found.values())
+        # what a compiler makes of texts in quotes has names that C++ has not
+        return [one for one in parsed(self.text).variables() if one[0].isidentifier() and not one[0].startswith("__unnamed")]
 
     def _launch(self, kernel: Kernel, grid: Any, block: Any, args: Sequence[Any], **options: Any) -> Launched:
         one = compiled(self.text, self._how, kernel.entry, None)
