@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import numbers
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from .._lazy import numpy as np
@@ -81,6 +82,7 @@ def _of_torch(tensor: Any, argument: int, called: str) -> Span:
     """Of a PyTorch tensor on the CPU."""
     import torch
 
+    tensor = on_host(tensor)
     if tensor.device.type != "cpu":
         raise DeviceError(f"{called} is on {tensor.device}; move it to the CPU: tensor.cpu()")
     if tensor.layout != torch.strided:
@@ -96,6 +98,25 @@ def _of_torch(tensor: Any, argument: int, called: str) -> Span:
     own = slice(first - start, first - start + (last + 1) * size)
     layout = (*tensor.shape, size), (*(stride * size for stride in tensor.stride()), 1)
     return Span(whole[start:end].numpy(), tensor.data_ptr() - first + start, True, first - start, argument, own, layout)
+
+
+#: Where tensors say that they are on a GPU: what gives the same memory as a tensor on the CPU.
+_HOST: list[Callable[[Any], Any]] = []
+
+
+@contextlib.contextmanager
+def on_gpu(host: Callable[[Any], Any]) -> Iterator[None]:
+    """In this block tensors may say that they are on a GPU; ``host`` gives what they are on the CPU."""
+    _HOST.append(host)
+    try:
+        yield
+    finally:
+        _HOST.remove(host)
+
+
+def on_host(tensor: Any) -> Any:
+    """A tensor on the CPU, of the same memory."""
+    return _HOST[-1](tensor) if _HOST and tensor.is_cuda and tensor.device.type == "cuda" else tensor
 
 
 class Memory:

@@ -20,7 +20,7 @@ from . import _sass
 from ._descriptor import KINDS, TensorMap
 from ._device import Device, Present, interpreted, present
 from ._launch import Launched, _dimensions, launch_ptx
-from ._memory import Memory
+from ._memory import _HOST, Memory, on_host
 
 #: The compute capability that stands for an architecture.
 CAPABILITIES = {"turing": 75, "ampere": 80, "ada": 89, "hopper": 90, "blackwell": 100, "rtx-blackwell": 120}
@@ -152,6 +152,7 @@ def _makes_pointers(compiled: Any) -> bool:
 def _pointed_to(arguments: list[Any]) -> list[Any]:
     """Tensors to which pointers lead that a kernel finds in its arguments: arrays of integers of 64 bits may hold some."""
     torch = sys.modules.get("torch")
+    arguments = [on_host(value) if hasattr(value, "untyped_storage") else value for value in arguments]
     tables = [value.detach() if hasattr(value, "detach") else value for value in arguments if str(getattr(value, "dtype", "")).endswith("int64")]
     values = [np.asarray(table).ravel().astype(np.int64, copy=False) for table in tables]
     pointers = np.unique(np.concatenate([np.empty(0, np.int64), *(one[(one >= 1 << 20) & (one < 1 << 47)] for one in values)]))
@@ -159,7 +160,7 @@ def _pointed_to(arguments: list[Any]) -> list[Any]:
         return []
     found = []
     for one in [one for one in gc.get_objects() if type(one) in (torch.Tensor, torch.nn.Parameter)]:
-        if one.device.type == "cpu" and one.layout == torch.strided and one.numel():
+        if (one.device.type == "cpu" or _HOST) and one.layout == torch.strided and one.numel():
             with contextlib.suppress(RuntimeError, NotImplementedError):  # tensors that stand for others have no storage
                 start, size = one.untyped_storage().data_ptr(), one.untyped_storage().nbytes()
                 if ((pointers >= start) & (pointers < start + size)).any():
