@@ -233,6 +233,9 @@ class Launcher:
         """The last launch of this thread."""
         return getattr(self._of_thread, "last", None)
 
+    #: What runs the entry.
+    run = staticmethod(launch_ptx)
+
     def launch(self, compiled: Any, x: int, y: int, z: int, *about: Any) -> None:
         """As Triton's launcher is called: with a stream, a function, metadata, two hooks and the arguments."""
         _, _, _, metadata, enter, leave, *values = about
@@ -261,7 +264,7 @@ class Launcher:
                 size = int(getattr(known, f"{what}_scratch_size", 0) or 0) * math.prod(sizes)
                 arguments.append(np.zeros(size, np.uint8) if size else None)
                 names.append(name)
-            launched = launch_ptx(text, sizes, arguments, shared=shared, names=names, reachable=reachable, **how)
+            launched = self.run(text, sizes, arguments, shared=shared, names=names, reachable=reachable, **how)
         if leave is not None:
             leave(metadata)
         last = Ran(text, sizes, arguments, names, reachable, shared, how["fusion"], how["ptxas_options"], how["ptxas"], compiled, launched)

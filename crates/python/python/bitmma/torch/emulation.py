@@ -16,6 +16,7 @@ from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..errors import CallDeclined, OptionError
+from ..kernels._triton import Launcher
 from . import attention as attentions
 from . import checks, compiled, graph, launches, operations, planned, rewrites, settings, tasks, threads
 from .account import Account
@@ -165,6 +166,8 @@ class emulate(TorchDispatchMode):
     """
 
     supports_higher_order_operators = True
+    launcher = Launcher
+    """What runs Triton kernels (``kernels=``)."""
     _given: tuple[tuple[Any, ...], dict[str, Any]]
     """The arguments."""
 
