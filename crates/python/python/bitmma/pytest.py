@@ -100,14 +100,18 @@ def _checked(chips: list[str]) -> list[str]:
     return chips
 
 
+def _check_environment() -> None:
+    if os.environ.get("TRITON_INTERPRET", "0") not in ("", "0"):
+        raise pytest.UsageError("TRITON_INTERPRET is set, and interpreted kernels have no chip's bits: unset it")
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
     """Before conftest files and tests are imported, which may look for a GPU."""
     options = early_config.known_args_namespace
     if getattr(options, "help", False) or getattr(options, "version", 0):
         return (yield)
-    if os.environ.get("TRITON_INTERPRET", "0") not in ("", "0"):
-        raise pytest.UsageError("TRITON_INTERPRET is set, and interpreted kernels have no chip's bits: unset it")
+    _check_environment()
     for name, package in (("torch", "PyTorch"), ("triton", "Triton")):
         try:
             __import__(name)
@@ -122,7 +126,9 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
     early_config.stash[_SESSION] = session
     early_config.add_cleanup(session.close)
     with session.on(chips[0]):
-        return (yield)
+        found = yield
+    _check_environment()  # a conftest file may have set it
+    return found
 
 
 def pytest_configure(config: pytest.Config) -> None:

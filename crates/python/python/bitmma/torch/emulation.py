@@ -30,7 +30,7 @@ from .left import Left
 from .._lock import LOCK
 from .portable.host import Portable
 from .portable.native import canonical, known
-from .pretend import operations as pretended
+from .pretend import operations as pretended, state as gpu
 from .product import Operands, Product, elements
 from .report import table
 from .ways import Chain, InDtype, Way, fma
@@ -356,7 +356,7 @@ class emulate(TorchDispatchMode):
         if operations.is_recorded():
             with self._here.recording():  # the mode that records it comes next, and runs it
                 return func(*args, **kwargs or {})
-        if pretended.concerns(func, args, kwargs or {}):
+        if gpu.IS_ON and pretended.concerns(func, args, kwargs or {}):
             return func(*args, **kwargs or {}) if pretended.passes(func) else pretended.run(func, args, kwargs or {}, self.again)
         with apart():
             result = self._dispatch(func, args, kwargs or {})

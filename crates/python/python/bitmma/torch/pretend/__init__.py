@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
 
 import torch
 
@@ -51,10 +50,13 @@ def pretend(name: str) -> Iterator[None]:
         with chip(name):
             yield
         return
+    if torch.cuda.is_available():
+        raise RuntimeError("this machine has a GPU; hide it to pretend that it is another: CUDA_VISIBLE_DEVICES=''")
     with contextlib.ExitStack() as stack:
         stack.enter_context(chip(name))
         stack.enter_context(engine.without_driver())
         operations.register()
+        stack.callback(operations.unregister)
         stack.enter_context(cuda.described(_device))
         stack.enter_context(storages.storages())
         stack.enter_context(compiling.eager())

@@ -177,8 +177,8 @@ def described(device: Callable[[], Device]) -> Iterator[None]:
             if hasattr(owner, name):
                 stack.enter_context(mock.patch.object(owner, name, value))
 
-        for name, value in _BELOW.items():
-            becomes(torch._C, name, value)
+        for name, below in _BELOW.items():
+            becomes(torch._C, name, below)
         for name in _REFUSED_BELOW:
             becomes(torch._C, name, _refuse(f"torch._C.{name}"))
         functions = _functions(device)
@@ -195,6 +195,9 @@ def described(device: Callable[[], Device]) -> Iterator[None]:
         for name, value in _accelerator().items():
             becomes(accelerator, name, value)
         becomes(torch, "Generator", generators.Generator)
+        becomes(torch.Tensor, "record_stream", lambda tensor, stream: None)
+        _device.DESCRIBED.append(True)
+        stack.callback(_device.DESCRIBED.pop)
         becomes(_device._Driver, "get_active_torch_device", lambda driver: GPU)
         # CUDA's own libraries choose no operations of their own
         cudnn = torch._C._get_cudnn_enabled()

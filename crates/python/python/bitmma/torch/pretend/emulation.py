@@ -92,7 +92,7 @@ class OnChip(emulate):
     def launcher(self, chip: str) -> Launcher:  # type: ignore[override]
         """What runs Triton kernels."""
         launcher = Launcher(chip)
-        launcher.run = self._run  # type: ignore[method-assign]
+        launcher.run = self._run  # type: ignore[assignment]
         return launcher
 
     def _run(self, text: str, *args: Any, **options: Any) -> Launched:

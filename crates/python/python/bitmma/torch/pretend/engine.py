@@ -43,18 +43,21 @@ def without_driver() -> Iterator[None]:
     try:
         places = _places((Path(torch.__file__).parent / _HEADER).read_text())
         hooks, allocator = getattr(_library("libtorch_cpu.so"), _HOOKS), getattr(_library("libc10.so"), _ALLOCATOR)
-        answers = {places["hasPrimaryContext"]: False, places["getPinnedMemoryAllocator"]: True}
+        wanted = {name: places[name] for name in ("hasPrimaryContext", "getPinnedMemoryAllocator", "init")}
     except (OSError, AttributeError, KeyError) as error:
         raise RuntimeError(f"PyTorch {torch.__version__} cannot pretend that there is a GPU: {error}") from None
     hooks.restype = allocator.restype = ctypes.c_void_p
     memory = allocator()
-    kinds = {False: ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_int8), True: ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)}
-    functions = {place: kinds[True](lambda hooks: memory) if pins else kinds[False](lambda hooks, index: False) for place, pins in answers.items()}
+    functions: dict[str, Any] = {
+        "hasPrimaryContext": ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_int8)(lambda hooks, index: False),
+        "getPinnedMemoryAllocator": ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(lambda hooks: memory),
+        "init": ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda hooks: None),
+    }
     owner = ctypes.cast(hooks(), ctypes.POINTER(ctypes.c_size_t))
     plain, size = owner[0], ctypes.sizeof(ctypes.c_size_t)
     table = (ctypes.c_size_t * (_BEFORE + _ENTRIES)).from_buffer_copy((ctypes.c_char * ((_BEFORE + _ENTRIES) * size)).from_address(plain - _BEFORE * size))
-    for place, function in functions.items():
-        table[_BEFORE + place] = ctypes.cast(function, ctypes.c_void_p).value or 0
+    for name, function in functions.items():
+        table[_BEFORE + wanted[name]] = ctypes.cast(function, ctypes.c_void_p).value or 0
     owner[0] = ctypes.addressof(table) + _BEFORE * size
     try:
         yield

@@ -55,7 +55,7 @@ def drawing(takes: bool, random: bool, kwargs: dict[str, Any]) -> Iterator[None]
         yield
         return
     with LOCK:  # it draws from the CPU's: its state changes places with the GPU's
-        plain = torch.random.default_generator
+        plain = torch.default_generator
         before = plain.get_state()
         plain.set_state(DEFAULT.get_state())
         try:

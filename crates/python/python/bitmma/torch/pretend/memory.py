@@ -51,7 +51,7 @@ class _Block:
 def storage_on_gpu(host: Any) -> Any:
     """A storage on the GPU with the memory of one on the CPU."""
     size = host.nbytes()
-    storage = torch._C._construct_storage_from_data_pointer(host.data_ptr(), GPU, size)
+    storage: Any = torch._C._construct_storage_from_data_pointer(host.data_ptr(), GPU, size)
     storage._bitmma_block = _Block(host, size)
     return storage
 
@@ -73,13 +73,20 @@ def to_gpu(tensor: torch.Tensor, storage: Any = None) -> torch.Tensor:
         "size": tuple(tensor.shape), "stride": tensor.stride(), "dtype": tensor.dtype, "device": GPU,
         "storage_offset": tensor.storage_offset(), "nbytes": storage.nbytes(),
     }  # fmt: skip
-    return torch._C._construct_CUDA_Tensor_From_Storage_And_Metadata(about, storage)
+    return _marked(tensor, torch._C._construct_CUDA_Tensor_From_Storage_And_Metadata(about, storage))
 
 
 def to_host(tensor: torch.Tensor) -> torch.Tensor:
     """A tensor on the GPU as one on the CPU, of the same memory."""
     host = host_storage(tensor.untyped_storage())
-    return torch.empty(0, dtype=tensor.dtype, device=CPU).set_(host, tensor.storage_offset(), tensor.size(), tensor.stride())
+    return _marked(tensor, torch.empty(0, dtype=tensor.dtype, device=CPU).set_(host, tensor.storage_offset(), tensor.size(), tensor.stride()))
+
+
+def _marked(like: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor whose numbers are to be read as conjugate, or negative, where those of another one are."""
+    if like.is_conj():
+        tensor = torch._conj(tensor)
+    return torch._neg_view(tensor) if like.is_neg() else tensor
 
 
 def is_on_gpu(value: Any) -> bool:

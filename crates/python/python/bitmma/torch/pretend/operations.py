@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from ..._lock import LOCK
 from .. import operations
-from . import generators, state
+from . import generators
 from .memory import CPU, GPU, is_on_gpu, storage_on_gpu, to_gpu, to_host
 
 aten = torch.ops.aten
@@ -73,7 +73,7 @@ def _facts(func: Any) -> _Facts:
 
 def concerns(func: Any, args: Any, kwargs: dict[str, Any]) -> bool:
     """Whether an operation of PyTorch is one on the GPU."""
-    if not state.IS_ON or not isinstance(func, torch._ops.OpOverload):
+    if not isinstance(func, torch._ops.OpOverload):
         return False
     device = kwargs.get("device")
     return (device is not None and torch.device(device).type == "cuda") or _any(is_on_gpu, args) or _any(is_on_gpu, kwargs.values())
@@ -228,9 +228,16 @@ def register() -> None:
         _ours.registers = False
 
 
+def unregister() -> None:
+    """PyTorch's own kernels again."""
+    for library in _LIBRARIES.values():
+        library._destroy()
+    _LIBRARIES.clear()
+
+
 def is_ours() -> bool:
     """Whether this thread registers kernels of this module."""
     return getattr(_ours, "registers", False)
 
 
-__all__ = ["FOREIGN", "GPU", "OUTSIDE", "REFUSED", "concerns", "is_ours", "passes", "register", "run"]
+__all__ = ["FOREIGN", "GPU", "OUTSIDE", "REFUSED", "concerns", "is_ours", "passes", "register", "run", "unregister"]
