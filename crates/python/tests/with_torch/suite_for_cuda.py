@@ -272,3 +272,19 @@ def test_an_operator_of_a_library():
     assert called == ["cuda"]
     half = torch.ones(2, 2, device="cuda", dtype=torch.float16)
     assert torch.mm(half, half).tolist() == [[2, 2], [2, 2]]
+
+
+def test_the_cpu_stays_the_cpu():
+    x = torch.randn(64, 512, dtype=torch.float16)
+    on_cpu, wide = x @ x.T, (x.double() @ x.double().T).half()
+    assert (on_cpu != wide).float().mean() < 0.01, "its sums are FP32"
+    assert (x.cuda() @ x.cuda().T).cpu().shape == on_cpu.shape
+    with pytest.raises(ValueError, match=r"Pointer argument \(at 1\) cannot be accessed from Triton \(cpu tensor\?\)"):
+        add[(1,)](torch.ones(4, device="cuda"), torch.ones(4), torch.ones(4, device="cuda"), 4, BLOCK=4)
+
+
+def test_conjugates():
+    x = torch.randn(8, dtype=torch.complex64)
+    y = x.cuda()
+    torch.testing.assert_close(torch.vdot(y, y.conj()).cpu(), torch.vdot(x, x.conj()))
+    torch.testing.assert_close((y.conj() * 2).imag.cpu(), x.conj().imag * 2)

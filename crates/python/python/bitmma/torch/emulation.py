@@ -356,8 +356,10 @@ class emulate(TorchDispatchMode):
         if operations.is_recorded():
             with self._here.recording():  # the mode that records it comes next, and runs it
                 return func(*args, **kwargs or {})
-        if gpu.IS_ON and pretended.concerns(func, args, kwargs or {}):
+        if gpu.IS_ON and pretended.concerns(func, args, kwargs or {}):  # also where this computes for the GPU
             return func(*args, **kwargs or {}) if pretended.passes(func) else pretended.run(func, args, kwargs or {}, self.again)
+        if gpu.is_the_cpus():
+            return func(*args, **kwargs or {})
         with apart():
             result = self._dispatch(func, args, kwargs or {})
         if not graph.TELLS:

@@ -24,6 +24,7 @@ from . import graph, operations, tasks
 from .apart import apart, is_apart
 from .._lock import LOCK
 from .portable.host import is_as_it_is
+from .pretend.state import is_the_cpus
 from .pretend.whole import on_gpu, on_host
 from .whole import WHOLE
 
@@ -224,7 +225,7 @@ def _kernel(operator: Any) -> Callable[..., Any]:
             numbers, args = False, _with_tensors(args, places)
         if is_emulated and not is_apart():
             graph.check(operator, args)
-        if _owners and not is_apart() and not operations.is_traced(args):
+        if _owners and not is_apart() and not operations.is_traced(args) and not (is_the_cpus() and not on_gpu((*args, *kwargs.values()))):
             inside = _inside()
             emulations = _others() if inside is None else ()
             if emulations:
@@ -287,6 +288,8 @@ def _whole(operator: Any) -> Callable[..., Any]:
             return operator.decompose(*args, **kwargs)
         if on_gpu(args):
             return on_host(operator, args, kwargs)
+        if is_the_cpus():
+            return composite(*args, **kwargs)
         inside = _inside()
         if inside is not None:
             return computed(inside, composite, args, kwargs)

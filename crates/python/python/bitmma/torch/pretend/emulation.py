@@ -97,6 +97,9 @@ class OnChip(emulate):
 
     def _run(self, text: str, *args: Any, **options: Any) -> Launched:
         """Runs a kernel; a doubtful one if that is allowed."""
+        for place, one in enumerate(args[1]):
+            if isinstance(one, torch.Tensor) and not one.is_cuda and not one.is_pinned():
+                raise ValueError(f"Pointer argument (at {place}) cannot be accessed from Triton (cpu tensor?)")
         try:
             return launch_ptx(text, *args, **options)
         except DoubtfulKernel:

@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from ..._lock import LOCK
 from .. import operations
-from . import generators
+from . import generators, state
 from .memory import CPU, GPU, is_on_gpu, storage_on_gpu, to_gpu, to_host
 
 aten = torch.ops.aten
@@ -165,7 +165,7 @@ def run(func: Any, args: Any, kwargs: dict[str, Any], emulated: Callable[[], Abs
     on_gpu = sides.gpu if device is None else torch.device(device).type == "cuda"
     if "pin_memory" in given and on_gpu:
         given["pin_memory"] = None
-    with generators.drawing(facts.generator, facts.random, given), emulated():
+    with generators.drawing(facts.generator, facts.random, given), state.working(), emulated():
         found = func(*hosts, **given)
     if facts.products and emulated is nullcontext:
         with LOCK:
