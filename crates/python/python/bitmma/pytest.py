@@ -112,13 +112,13 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
     if getattr(options, "help", False) or getattr(options, "version", 0):
         return (yield)
     _check_environment()
+    given = _names(options.chip)
+    chips = _checked(given or _names(early_config.getini("bitmma_chips")) or [DEFAULT])
     for name, package in (("torch", "PyTorch"), ("triton", "Triton")):
         try:
             __import__(name)
         except ImportError as error:
             raise pytest.UsageError(f"bitmma.pytest needs {package}: {error}; pip install {name}") from None
-    given = _names(options.chip)
-    chips = _checked(given or _names(early_config.getini("bitmma_chips")) or [DEFAULT])
     try:
         session = Session(chips, not options.no_doubtful, bool(given))
     except RuntimeError as error:

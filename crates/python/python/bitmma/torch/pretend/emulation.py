@@ -107,8 +107,8 @@ class OnChip(emulate):
                 raise
         launched = launch_ptx(text, *args, **{**options, "allow_doubtful": True})
         with LOCK:
-            for line, form, why in launched.doubts:
-                self.doubts[f"{_source(text, line) or f'line {line} of the PTX'}: {form}: {why}"] += 1
+            for what in {f"{_source(text, line) or f'line {line} of the PTX'}: {form}: {why}" for line, form, why in launched.doubts}:
+                self.doubts[what] += 1
         return launched
 
     def to_dict(self) -> dict[str, Any]:
