@@ -20,6 +20,11 @@ def _top(title: str, counts: Any, most: int = MOST) -> list[str]:
     return lines + ([f"    {sum(count for _, count in rest):6} × {len(rest)} more"] if rest else [])
 
 
+def _several(count: int, what: str) -> str:
+    """A count with its noun."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}{'es' if what.endswith('ch') else 's'}"
+
+
 def _brief(counts: Any, most: int = 4) -> str:
     rows = Counter(counts).most_common()
     return ", ".join(f"{name} {count}" for name, count in rows[:most]) + (", …" if len(rows) > most else "")
@@ -56,19 +61,20 @@ class Summary:
         """The section."""
         lines = [line for chip, one in self._data["chips"].items() for line in self._of_chip(chip, one)]
         outside = self._data["outside"]
-        lines.append(f"products that ran outside of an emulation, without being counted above: {sum(outside.values())}" + (f" ({_brief(outside)})" if outside else ""))
+        lines.append(f"products of the GPU that ran on the host and are not counted above: {sum(outside.values())}" + (f" ({_brief(outside)})" if outside else ""))
         if self._data["random"]:
-            lines.append(f"random numbers on the GPU: {self._data['random']} operations drew them from the CPU's generator, not from the GPU's Philox")
+            lines.append(f"random numbers on the GPU: {_several(self._data['random'], 'operation')} drew them from the CPU's generator, not from the GPU's Philox")
         if self._data["eager"]:
-            lines.append(f"torch.compile: {sum(self._data['eager'].values())} functions ran as they are ({_brief(self._data['eager'])})")
+            lines.append(f"torch.compile: {_several(sum(self._data['eager'].values()), 'function')} ran as written ({_brief(self._data['eager'])})")
         lines += [line[2:] for line in _top("operations that were refused", self._data["refused"]) + _top("errors of the emulation", self._data["errors"])]
-        lines += [line[2:] for line in _top(f"{len(skipped)} tests were skipped", [reason.removeprefix("Skipped: ").split("\n")[0][:120] for reason in skipped], 5)]
+        lines += [line[2:] for line in _top(f"{_several(len(skipped), 'test')} skipped", [reason.removeprefix("Skipped: ").split("\n")[0][:120] for reason in skipped], 5)]
         return lines
 
     def _of_chip(self, chip: str, about: dict[str, Any]) -> list[str]:
         account, host = about["account"], about["account"]["host"]
         kernels = {name.removesuffix(f": PTX for {chip}"): count for name, count in account["kernels"].items()}
-        lines = [f"{chip}:", f"  by the chip: {sum(account['products'].values())} products, {sum(kernels.values())} launches of {len(kernels)} Triton kernels"]
+        done = f"{_several(sum(account['products'].values()), 'product')}, {_several(sum(kernels.values()), 'launch')} of {_several(len(kernels), 'Triton kernel')}"
+        lines = [f"{chip}:", f"  by the chip: {done}"]
         lines += _top("products", account["products"], 4) + _top("Triton kernels", kernels)
         if account["attention"]:
             lines += _top("attention", account["attention"], 4)

@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 import bitmma  # noqa: E402
+from common import ROOT  # noqa: E402
 from processes import run  # noqa: E402
 
 if torch.cuda.is_available() or not hasattr(torch._C, "_construct_storage_from_data_pointer"):
@@ -84,8 +85,8 @@ def test_several_chips(suite, tmp_path):
     end = done.stdout.partition("bitmma: what was the chip's")[2]
     for chip in ("a100", "h100"):
         part = end.partition(f"\n{chip}:\n")[2].partition("\n  by the host")[0]
-        assert "by the chip: 1 products, 2 launches of 1 Triton kernels" in part and "2 × scaled" in part
-    assert "without being counted above: 0\n" in end and "2 × needs two GPUs" in end and "2 × torch.cuda.cudart" in end
+        assert "by the chip: 1 product, 2 launches of 1 Triton kernel" in part and "2 × scaled" in part
+    assert "on the host and are not counted above: 0\n" in end and "2 × needs two GPUs" in end and "2 × torch.cuda.cudart" in end
     torch.manual_seed(0)
     for chip, major in (("a100", 8), ("h100", 9)):
         generator = torch.Generator().manual_seed(0)
@@ -101,7 +102,7 @@ def test_one_chip_on_workers(suite):
     done = suite("-v", "--numprocesses", "2", "--deselect", "test_gpu.py::test_marked")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "test_products \n" in done.stdout or "test_products\n" in done.stdout, "without the chip's name"
-    assert count(done, "passed") == 5 and "by the chip: 1 products, 2 launches of 1 Triton kernels" in done.stdout
+    assert count(done, "passed") == 5 and "by the chip: 1 product, 2 launches of 1 Triton kernel" in done.stdout
 
 
 def test_chips_of_the_configuration(suite, tmp_path):
@@ -123,3 +124,15 @@ def test_errors(suite, tmp_path):
     assert done.returncode == 2 and done.stderr == "pytest is not installed: pip install pytest\n"
     done = run("-m", "bitmma", "pytest", "--help", cwd=tmp_path)
     assert done.returncode == 0 and done.stdout.startswith("Runs a suite that was written for device=\"cuda\"")
+
+
+def test_the_page(suite, tmp_path):
+    """What docs/ci.md shows."""
+    page = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
+    (tmp_path / "test_gpu.py").unlink()
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_silu.py").write_text(page.partition("```python\n")[2].partition("```\n")[0], encoding="utf-8")
+    done = suite("-q", "tests/", "--chip", "h100")
+    assert done.returncode == 0, done.stdout + done.stderr
+    shown = page.partition("compares it -->\n```text\n")[2].partition("```\n")[0]
+    assert "bitmma" in shown and shown in done.stdout, done.stdout
