@@ -45,11 +45,15 @@ class Summary:
         self._data: dict[str, Any] = {}
 
     def raised(self, error: BaseException) -> None:
-        """A test ended with an error; those of this package are listed by cause."""
+        """A test ended with an error; those of this package, and of CUDA, are listed by cause."""
         while error is not None:
             if type(error).__module__.startswith("bitmma"):
                 text = re.sub(r"\b0x[0-9a-f]+\b|\b\d+\b", "…", str(error).split("\n")[0])
                 self.errors[f"{type(error).__name__}: {text[:160]}"] += 1
+                return
+            if re.search("NVIDIA driver|CUDA driver|CUDA error", str(error)):
+                text = str(error).split("\n")[0][:160]
+                self.errors[f"what needs CUDA's driver: {text}"] += 1
                 return
             error = error.__cause__ or error.__context__  # type: ignore[assignment]
 

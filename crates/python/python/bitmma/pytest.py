@@ -49,9 +49,18 @@ class Session:
     @contextlib.contextmanager
     def on(self, chip: str) -> Iterator[None]:
         """In this block the GPU is this chip."""
+        from .errors import Error
+
         emulation = self.emulation(chip)
-        with self._pretend.chip(chip), emulation:
-            yield
+        with self._pretend.chip(chip), contextlib.ExitStack() as stack:
+            stack.enter_context(emulation)
+            try:
+                yield
+            finally:
+                try:
+                    stack.close()
+                except Error as error:  # the test has left modes of PyTorch on
+                    self.summary.raised(error)
         emulation.products.clear()  # the account has them
 
     def data(self) -> dict[str, Any]:

@@ -288,3 +288,34 @@ def test_conjugates():
     y = x.cuda()
     torch.testing.assert_close(torch.vdot(y, y.conj()).cpu(), torch.vdot(x, x.conj()))
     torch.testing.assert_close((y.conj() * 2).imag.cpu(), x.conj().imag * 2)
+
+
+def test_kernels_of_attention_are_chosen():
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    q, k, v = torch.randn(3, 1, 2, 64, 32, device="cuda", dtype=torch.bfloat16)
+    found = {}
+    for backend in (SDPBackend.FLASH_ATTENTION, SDPBackend.MATH):
+        with sdpa_kernel(backend):
+            found[backend] = F.scaled_dot_product_attention(q, k, v)
+    assert torch.equal(F.scaled_dot_product_attention(q, k, v), found[SDPBackend.FLASH_ATTENTION])
+    assert not torch.equal(found[SDPBackend.MATH], found[SDPBackend.FLASH_ATTENTION])
+    with pytest.raises(NotImplementedError, match="FLASH_ATTENTION and MATH are emulated"), sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+        F.scaled_dot_product_attention(q, k, v)
+
+
+def test_what_only_gpus_have_is_named():
+    x = torch.ones(2, 2, device="cuda", dtype=torch.float16)
+    torch.backends.cuda.matmul.allow_fp16_accumulation = True
+    try:
+        with pytest.raises(NotImplementedError, match="mm: .*allow_fp16_accumulation is not emulated"):
+            x @ x
+    finally:
+        torch.backends.cuda.matmul.allow_fp16_accumulation = False
+    with pytest.raises(NotImplementedError, match="aten::_fused_dropout is not emulated: PyTorch has it for GPUs only"):
+        torch.ops.aten._fused_dropout(x, 0.5)
+
+
+def test_loaders_of_processes():
+    data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.arange(8.0)), batch_size=4, num_workers=1, multiprocessing_context="fork")
+    assert [batch[0].cuda().sum().item() for batch in data] == [6, 22]

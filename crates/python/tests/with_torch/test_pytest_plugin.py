@@ -99,7 +99,7 @@ def test_several_chips(suite, tmp_path):
 def test_one_chip_on_workers(suite):
     """With pytest-xdist; identifiers are those that tests have on a GPU."""
     pytest.importorskip("xdist")
-    done = suite("-v", "--numprocesses", "2", "--deselect", "test_gpu.py::test_marked")
+    done = suite("-v", "--numprocesses", "1", "--deselect", "test_gpu.py::test_marked")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "test_products \n" in done.stdout or "test_products\n" in done.stdout, "without the chip's name"
     assert count(done, "passed") == 5 and "by the chip: 1 product, 2 launches of 1 Triton kernel" in done.stdout

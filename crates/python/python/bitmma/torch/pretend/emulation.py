@@ -15,9 +15,11 @@ from ...kernels._launch import Launched, _source, launch_ptx
 from ...kernels._triton import Launcher, capability
 from ..._lock import LOCK
 from ..arithmetic import Arithmetic, resolve
+from ..attention import Flash
 from ..choice import Policies
 from ..emulation import emulate
 from ..left import Left
+from .operations import REFUSED
 
 
 class _Quiet(Left):
@@ -73,6 +75,21 @@ class OnChip(emulate):
     def arithmetic(self, value: Arithmetic) -> None:
         self._plain = value
 
+    # as attention depends on the kernels that the user allows
+    @property
+    def attention(self) -> Flash | None:  # type: ignore[override]
+        """Attention in tiles, or as its two products."""
+        if torch.backends.cuda.flash_sdp_enabled():
+            return self._flash
+        if torch.backends.cuda.math_sdp_enabled():
+            return None
+        REFUSED["scaled_dot_product_attention"] += 1
+        raise NotImplementedError("scaled_dot_product_attention: of the kernels that sdpa_kernel() may choose, FLASH_ATTENTION and MATH are emulated, and neither is allowed")
+
+    @attention.setter
+    def attention(self, value: Flash | None) -> None:
+        self._flash = value
+
     @contextmanager
     def _named(self, name: str) -> Iterator[None]:
         before, self._operation.name = self._operation.name, name
@@ -82,6 +99,9 @@ class OnChip(emulate):
             self._operation.name = before
 
     def _multiply(self, operation: str, a: torch.Tensor, b: torch.Tensor, *args: Any, **options: Any) -> Any:
+        if a.dtype == torch.float16 and getattr(torch._C, "_get_cublas_allow_fp16_accumulation", bool)():
+            REFUSED[operation] += 1
+            raise NotImplementedError(f"{operation}: torch.backends.cuda.matmul.allow_fp16_accumulation is not emulated")
         with self._named(operation):
             found = super()._multiply(operation, a, b, *args, **options)
             if found is not NotImplemented and a.dtype == b.dtype == torch.float32 and self.arithmetic is self._as_tf32:

@@ -166,7 +166,13 @@ def run(func: Any, args: Any, kwargs: dict[str, Any], emulated: Callable[[], Abs
     if "pin_memory" in given and on_gpu:
         given["pin_memory"] = None
     with generators.drawing(facts.generator, facts.random, given), state.working(), emulated():
-        found = func(*hosts, **given)
+        try:
+            found = func(*hosts, **given)
+        except NotImplementedError as error:
+            if "'CPU' backend" not in str(error):
+                raise
+            REFUSED[func.name()] += 1
+            raise NotImplementedError(f"{func.name()} is not emulated: PyTorch has it for GPUs only") from None
     if facts.products and emulated is nullcontext:
         with LOCK:
             OUTSIDE[facts.name] += 1
