@@ -216,6 +216,7 @@ def test_seeds():
     assert torch.equal(draw()[0], first) and torch.cuda.initial_seed() == 7
     generator = torch.Generator(device="cuda").manual_seed(7)
     assert torch.equal(torch.randn(3, device="cuda", generator=generator), first) and generator.device.type == "cuda"
+    assert state.tolist()[:8] == [7, *[0] * 7] and len(state) == 16, "a seed and an offset"
     torch.cuda.manual_seed_all(7)
     F.dropout(torch.ones(100, device="cuda"))
     assert not torch.equal(draw()[0], first) and on_cpu.shape == (3,)
@@ -319,3 +320,31 @@ def test_what_only_gpus_have_is_named():
 def test_loaders_of_processes():
     data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.arange(8.0)), batch_size=4, num_workers=1, multiprocessing_context="fork")
     assert [batch[0].cuda().sum().item() for batch in data] == [6, 22]
+
+
+def test_a_default_device():
+    torch.set_default_device("cuda")
+    try:
+        x = torch.randn(64, dtype=torch.float32)
+        y = torch.empty(64)
+        add[(1,)](x, x, y, 64, BLOCK=64)
+        assert x.is_cuda and torch.equal(y, x + x) and torch.tensor([1.0]).is_cuda
+        half = torch.randn(16, 16).half()
+        assert (half @ half).is_cuda and F.scaled_dot_product_attention(*torch.randn(3, 1, 1, 8, 8).half()).is_cuda
+    finally:
+        torch.set_default_device(None)
+
+
+def test_inference_mode():
+    with torch.inference_mode():
+        layer = torch.nn.Linear(8, 8).to("cuda").half()
+        x = torch.ones(2, 8).to("cuda").half()
+        assert layer(x).cpu().shape == (2, 8) and x.to("cpu").device.type == "cpu" and x.reshape(16).is_cuda
+
+
+def test_recurrent_layers():
+    for kind in (torch.nn.GRU, torch.nn.LSTM, torch.nn.RNN):
+        layer = kind(4, 4).cuda()
+        x = torch.randn(3, 2, 4, device="cuda", requires_grad=True)
+        layer(x)[0].sum().backward()
+        assert x.grad.is_cuda and layer.weight_hh_l0.grad.is_cuda

@@ -92,7 +92,7 @@ def _of_torch(tensor: Any, argument: int, called: str) -> Span:
     if not tensor.numel():
         return Span(np.empty(0, np.uint8), tensor.data_ptr(), True, 0, argument, slice(0, 0), ((0,), (1,)))
     last = sum((length - 1) * stride for length, stride in zip(tensor.shape, tensor.stride(), strict=True))
-    whole = torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())
+    whole = torch.empty(0, dtype=torch.uint8, device="cpu").set_(tensor.untyped_storage())
     first = tensor.storage_offset() * size
     start, end = _around(first, first + (last + 1) * size, len(whole), max(tensor.stride(), default=0) * size)
     own = slice(first - start, first - start + (last + 1) * size)

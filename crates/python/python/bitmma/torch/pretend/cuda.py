@@ -45,6 +45,7 @@ def _statistics(device: Any = None) -> dict[str, Any]:
     counts = ("allocation", "segment", "active", "inactive_split", "inactive_split_bytes")
     found: dict[str, Any] = {name: by_pool(USAGE_KEYS) for name in sizes}
     found |= {name: by_pool(zero) for name in counts}
+    found |= {name: dict(zero) for name in ("oversize_allocations", "oversize_segments")}
     return found | {name: 0 for name in ("num_alloc_retries", "num_ooms", "num_sync_all_streams", "num_device_alloc", "num_device_free", "max_split_size")}
 
 

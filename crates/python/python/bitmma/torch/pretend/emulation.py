@@ -120,12 +120,13 @@ class OnChip(emulate):
         for place, one in enumerate(args[1]):
             if isinstance(one, torch.Tensor) and not one.is_cuda and not one.is_pinned():
                 raise ValueError(f"Pointer argument (at {place}) cannot be accessed from Triton (cpu tensor?)")
-        try:
-            return launch_ptx(text, *args, **options)
-        except DoubtfulKernel:
-            if not self._runs_doubtful:
-                raise
-        launched = launch_ptx(text, *args, **{**options, "allow_doubtful": True})
+        with torch._C.DisableTorchFunction():  # a default device is no business of the launch
+            try:
+                return launch_ptx(text, *args, **options)
+            except DoubtfulKernel:
+                if not self._runs_doubtful:
+                    raise
+            launched = launch_ptx(text, *args, **{**options, "allow_doubtful": True})
         with LOCK:
             for what in {f"{_source(text, line) or f'line {line} of the PTX'}: {form}: {why}" for line, form, why in launched.doubts}:
                 self.doubts[what] += 1

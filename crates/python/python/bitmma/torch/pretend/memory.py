@@ -78,6 +78,8 @@ def to_gpu(tensor: torch.Tensor, storage: Any = None) -> torch.Tensor:
 
 def to_host(tensor: torch.Tensor) -> torch.Tensor:
     """A tensor on the GPU as one on the CPU, of the same memory."""
+    if tensor._is_zerotensor():  # it has no memory
+        return torch.zeros(tensor.shape, dtype=tensor.dtype, device=CPU)
     host = host_storage(tensor.untyped_storage())
     return _marked(tensor, torch.empty(0, dtype=tensor.dtype, device=CPU).set_(host, tensor.storage_offset(), tensor.size(), tensor.stride()))
 

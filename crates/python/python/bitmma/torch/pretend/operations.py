@@ -21,16 +21,26 @@ from ..._lock import LOCK
 from .. import operations
 from . import generators, state
 from .memory import CPU, GPU, is_on_gpu, storage_on_gpu, to_gpu, to_host
+from .whole import on_host
 
 aten = torch.ops.aten
 
 #: Operations that only describe memory, beside those that PyTorch calls views: its own kernels do.
-_DESCRIBE = frozenset("set_ as_strided_ squeeze_ unsqueeze_ transpose_ t_ swapaxes_ swapdims_ detach_ _reshape_alias record_stream is_set_to".split())
+_DESCRIBE = frozenset(
+    "set_ as_strided_ squeeze_ unsqueeze_ transpose_ t_ swapaxes_ swapdims_ detach_ _reshape_alias record_stream is_set_to"
+    " _has_compatible_shallow_copy_type set_data is_same_size".split()
+)
 #: Operations whose tensors may be on different devices.
 _MIXED = frozenset(
     "copy_ copy _to_copy _copy_from _copy_from_and_resize index _unsafe_index index_put index_put_ _index_put_impl_ _unsafe_index_put _foreach_copy_ _foreach_copy"
-    " _pack_padded_sequence _assert_async".split()
+    " _pack_padded_sequence _assert_async _ctc_loss _ctc_loss_backward".split()
 )  # fmt: skip
+#: Whether a library of CUDA computes an operation: none does.
+_LIBRARY_OPERATIONS = frozenset("_use_cudnn_ctc_loss _use_cudnn_rnn_flatten_weight _use_miopen_ctc_loss".split())
+#: Composite operations that have code of their own for GPUs: computed whole on the CPU.
+_WHOLE = (
+    "gru.input gru.data rnn_tanh.input rnn_tanh.data rnn_relu.input rnn_relu.data gru_cell lstm_cell rnn_tanh_cell rnn_relu_cell"
+).split()  # fmt: skip
 #: Results that stay on the CPU, by their places.
 _STAY: dict[str, tuple[int, ...]] = {"_pack_padded_sequence": (1,)}
 
@@ -81,7 +91,21 @@ def concerns(func: Any, args: Any, kwargs: dict[str, Any]) -> bool:
 
 def passes(func: Any) -> bool:
     """Whether the kernel that PyTorch finds for CUDA is to run, and not this module's."""
-    return func.is_view or func.overloadpacket.__name__ in _DESCRIBE or func.name() in FOREIGN or func.namespace not in operations.OWN
+    return _describes(func) or func.name() in FOREIGN
+
+
+@lru_cache(maxsize=None)
+def _describes(func: Any) -> bool:
+    """Whether an operation needs no kernel here: it only describes memory, is made of others (which come one by one), or is not PyTorch's."""
+    if func.is_view or func.overloadpacket.__name__ in _DESCRIBE or func.namespace not in operations.OWN:
+        return True
+    return _is_composite(func.name())
+
+
+def _is_composite(name: str) -> bool:
+    """Whether an operation is made of others on every device."""
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    return has(name, "CompositeImplicitAutograd") and not has(name, "CUDA")
 
 
 def _any(test: Callable[[Any], bool], values: Any) -> bool:
@@ -108,8 +132,9 @@ class _Sides:
             if not value.is_cuda:
                 self.stays = self.stays or (value.dim() > 0 and value.device.type == "cpu")
                 return value
-            if value.layout is not torch.strided:
-                raise NotImplementedError(f"tensors of layout {value.layout} on a GPU are not emulated")
+            if value.layout is not torch.strided or value.is_nested:
+                kind = "nested tensors" if value.is_nested else f"tensors of layout {value.layout}"
+                raise NotImplementedError(f"{kind} on a GPU are not emulated")
             self.gpu = True
             host = to_host(value)
             self.given.append((value, host, host.untyped_storage().data_ptr()))
@@ -132,9 +157,13 @@ class _Sides:
         if isinstance(value, torch.Tensor):
             if value.device.type != "cpu" or value.layout is not torch.strided:
                 return value
+            if value.is_nested:
+                raise NotImplementedError("nested tensors on a GPU are not emulated, but for those of layout torch.jagged")
             for own, host, _ in self.given:
                 if host is value:
                     return own
+            if value._is_zerotensor():  # it has no memory
+                value = torch.zeros(value.shape, dtype=value.dtype, device=CPU)
             memory = value.untyped_storage()
             for own, host, _ in self.given:
                 if host.untyped_storage()._cdata == memory._cdata:
@@ -156,6 +185,8 @@ class _Sides:
 def run(func: Any, args: Any, kwargs: dict[str, Any], emulated: Callable[[], AbstractContextManager[Any]] = nullcontext) -> Any:
     """An operation on tensors of the GPU: on the CPU, inside of ``emulated``."""
     facts = _facts(func)
+    if facts.name in _LIBRARY_OPERATIONS:
+        return False
     sides = _Sides(facts.name in _MIXED)
     with _disable_current_modes() if torch._C._len_torch_dispatch_stack() else nullcontext():
         hosts = [sides.host(one) for one in args]
@@ -165,7 +196,7 @@ def run(func: Any, args: Any, kwargs: dict[str, Any], emulated: Callable[[], Abs
     on_gpu = sides.gpu if device is None else torch.device(device).type == "cuda"
     if "pin_memory" in given and on_gpu:
         given["pin_memory"] = None
-    with generators.drawing(facts.generator, facts.random, given), state.working(), emulated():
+    with generators.drawing(facts.generator, facts.random, given), state.working(), torch._C.DisableTorchFunction(), emulated():
         try:
             found = func(*hosts, **given)
         except NotImplementedError as error:
@@ -202,6 +233,10 @@ def _kernel(func: Any) -> Callable[..., Any]:
     return kernel
 
 
+def _on_host(func: Any) -> Callable[..., Any]:
+    return lambda *args, **kwargs: on_host(func, args, kwargs)
+
+
 _LIBRARIES: dict[str, Library] = {}
 _ours = threading.local()
 
@@ -219,7 +254,7 @@ def register() -> None:
             warnings.simplefilter("ignore")
             for name in torch._C._dispatch_get_all_op_names():
                 space, _, rest = name.partition("::")
-                if space != "aten" or has(name, "CompositeImplicitAutograd") or not torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, "CUDA"):
+                if space != "aten" or _is_composite(name) or not torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, "CUDA"):
                     if not (space == "aten" and has(name, "CPU")):
                         continue
                 packet, _, overload = rest.partition(".")
@@ -230,6 +265,11 @@ def register() -> None:
                 if func.is_view or packet in _DESCRIBE:
                     continue
                 library.impl(rest, _kernel(func), "CUDA")
+            for name in _WHOLE:
+                packet, _, overload = name.partition(".")
+                func = getattr(getattr(aten, packet), overload or "default")
+                for key in ("AutogradCUDA", "CUDA"):
+                    library.impl(name, _on_host(func), key)
     finally:
         _ours.registers = False
 

@@ -19,7 +19,7 @@ class _Whole(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, call: Callable[[list[torch.Tensor]], Any], *tensors: torch.Tensor) -> Any:
         hosts = [to_host(one.detach()).requires_grad_(one.requires_grad) for one in tensors]
-        with torch.enable_grad(), state.working():
+        with torch.enable_grad(), torch._C.DisableTorchFunction(), state.working():
             found, ctx.spec = pytree.tree_flatten(call(hosts))
         ctx.hosts, ctx.found = hosts, found
         results = [to_gpu(one.detach()) if isinstance(one, torch.Tensor) else one for one in found]
@@ -31,7 +31,7 @@ class _Whole(torch.autograd.Function):
     def backward(ctx: Any, _: Any, *gradients: Any) -> Any:
         pairs = [(own, to_host(one.contiguous())) for own, one in zip(ctx.found, gradients) if isinstance(own, torch.Tensor) and own.requires_grad and one is not None]
         wanted = [one for one in ctx.hosts if one.requires_grad]
-        with state.working():
+        with torch._C.DisableTorchFunction(), state.working():
             found = iter(torch.autograd.grad([own for own, _ in pairs], wanted, [one for _, one in pairs], retain_graph=True, allow_unused=True))
         back = [next(found) if one.requires_grad else None for one in ctx.hosts]
         return None, *(None if one is None else to_gpu(one) for one in back)
