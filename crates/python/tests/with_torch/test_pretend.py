@@ -17,7 +17,7 @@ if torch.cuda.is_available():
 if not hasattr(torch._C, "_construct_storage_from_data_pointer"):
     pytest.skip("PyTorch was built without CUDA", allow_module_level=True)
 
-SUITE = Path(__file__).parent / "suite_for_cuda.py"
+SUITES = sorted(Path(__file__).parent.glob("suite_for_*cuda.py"))
 PROGRAM = """
 import threading, torch, bitmma
 from bitmma.torch.pretend import chip, engine, operations, pretend
@@ -68,14 +68,15 @@ print("done")
 """
 
 
-def test_a_suite_for_cuda(tmp_path):
-    # beside the other tests it would have their conftest.py
-    suite = tmp_path / "test_suite.py"
-    suite.write_text(SUITE.read_text(encoding="utf-8"), encoding="utf-8")
-    done = run("-m", "bitmma", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), "test_suite.py", cwd=tmp_path)
+def test_suites_for_cuda(tmp_path):
+    # beside the other tests they would have their conftest.py
+    texts = [one.read_text(encoding="utf-8") for one in SUITES]
+    for one, text in zip(SUITES, texts):
+        (tmp_path / f"test_{one.name}").write_text(text, encoding="utf-8")
+    done = run("-m", "bitmma", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), ".", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    tests = len(re.findall("^def test_", SUITE.read_text(encoding="utf-8"), re.MULTILINE))
-    assert f"{tests} passed" in done.stdout
+    tests = sum(len(re.findall("^def test_", text, re.MULTILINE)) for text in texts)
+    assert tests > 20 and f"{tests} passed" in done.stdout
     assert "on the host and are not counted above: 0\n" in done.stdout, "no product ran on the host in silence"
 
 

@@ -91,7 +91,18 @@ def concerns(func: Any, args: Any, kwargs: dict[str, Any]) -> bool:
 
 def passes(func: Any) -> bool:
     """Whether the kernel that PyTorch finds for CUDA is to run, and not this module's."""
+    if _is_compiled(func):
+        REFUSED[func.name()] += 1
+        raise NotImplementedError(f"{func.name()} is not emulated: its kernel for GPUs is compiled code")
     return _describes(func) or func.name() in FOREIGN
+
+
+def _is_compiled(func: Any) -> bool:
+    """Whether an operation of another library has a kernel for CUDA that Python has not registered."""
+    if func.namespace in operations.OWN or not torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CUDA"):
+        return False
+    space, _, rest = func.name().partition("::")
+    return func.name() not in FOREIGN and f"{space}/{rest}/CUDA" not in getattr(torch.library, "_impls", ())
 
 
 @lru_cache(maxsize=None)
@@ -246,7 +257,7 @@ def register() -> None:
     torch._C._ensureCUDADeviceGuardSet()
     if _LIBRARIES:
         return
-    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    has, computed = torch._C._dispatch_has_kernel_for_dispatch_key, torch._C._dispatch_has_computed_kernel_for_dispatch_key
     library = _LIBRARIES["aten"] = Library("aten", "IMPL")
     _ours.registers = True
     try:
@@ -254,9 +265,8 @@ def register() -> None:
             warnings.simplefilter("ignore")
             for name in torch._C._dispatch_get_all_op_names():
                 space, _, rest = name.partition("::")
-                if space != "aten" or _is_composite(name) or not torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, "CUDA"):
-                    if not (space == "aten" and has(name, "CPU")):
-                        continue
+                if space != "aten" or _is_composite(name) or not (computed(name, "CUDA") or has(name, "CPU")):
+                    continue
                 packet, _, overload = rest.partition(".")
                 try:
                     func = getattr(getattr(aten, packet), overload or "default")
