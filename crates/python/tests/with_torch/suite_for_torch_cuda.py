@@ -153,6 +153,10 @@ def test_what_only_gpus_have_is_named():
             x @ x
     finally:
         torch.backends.cuda.matmul.allow_fp16_accumulation = False
+    with pytest.raises(NotImplementedError, match="tensors of layout torch.sparse_coo on a GPU are not emulated"):
+        x.float().to_sparse()
+    with pytest.raises(NotImplementedError, match="nested tensors of layout torch.strided on a GPU are not emulated"):
+        torch.nested.nested_tensor([x, x])
     with pytest.raises(NotImplementedError, match="aten::_fused_dropout is not emulated: PyTorch has it for GPUs only"):
         torch.ops.aten._fused_dropout(x, 0.5)
 

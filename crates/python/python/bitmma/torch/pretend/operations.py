@@ -129,6 +129,14 @@ def _any(test: Callable[[Any], bool], values: Any) -> bool:
     return False
 
 
+def _check_kind(tensor: torch.Tensor) -> None:
+    """Only dense tensors are emulated."""
+    if tensor.layout is not torch.strided or tensor.is_nested:
+        kind = "nested tensors of layout torch.strided" if tensor.is_nested else f"tensors of layout {tensor.layout}"
+        REFUSED[kind] += 1
+        raise NotImplementedError(f"{kind} on a GPU are not emulated")
+
+
 class _Sides:
     """The arguments of one call on the CPU, and what becomes of its results."""
 
@@ -143,9 +151,7 @@ class _Sides:
             if not value.is_cuda:
                 self.stays = self.stays or (value.dim() > 0 and value.device.type == "cpu")
                 return value
-            if value.layout is not torch.strided or value.is_nested:
-                kind = "nested tensors" if value.is_nested else f"tensors of layout {value.layout}"
-                raise NotImplementedError(f"{kind} on a GPU are not emulated")
+            _check_kind(value)
             self.gpu = True
             host = to_host(value)
             self.given.append((value, host, host.untyped_storage().data_ptr()))
@@ -166,10 +172,9 @@ class _Sides:
     def result(self, value: Any) -> Any:
         """A result on the GPU."""
         if isinstance(value, torch.Tensor):
-            if value.device.type != "cpu" or value.layout is not torch.strided:
+            if value.device.type != "cpu":
                 return value
-            if value.is_nested:
-                raise NotImplementedError("nested tensors on a GPU are not emulated, but for those of layout torch.jagged")
+            _check_kind(value)
             for own, host, _ in self.given:
                 if host is value:
                     return own
