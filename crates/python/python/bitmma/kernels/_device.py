@@ -81,6 +81,9 @@ class Present:
         return self in other.around and self.thread is other.thread
 
 
+#: Set where ``torch.cuda`` describes a chip already (:mod:`bitmma.torch.pretend`).
+DESCRIBED: list[bool] = []
+
 _present: list[Present] = []
 _changes = contextlib.ExitStack()
 #: What a thread or a task has entered; a task starts with what it was started in.
@@ -163,6 +166,18 @@ class _Driver:
         import torch
 
         return torch.cuda
+
+    def get_benchmarker(self) -> Any:
+        from triton.testing import do_bench
+
+        return do_bench
+
+    def get_empty_cache_for_benchmark(self) -> Any:
+        """There is no cache to clear before a measurement."""
+        return None
+
+    def clear_cache(self, cache: Any) -> None:
+        """There is none."""
 
 
 @contextlib.contextmanager
@@ -252,7 +267,7 @@ def _changed() -> Iterator[None]:
         for kind in _kinds(autotuner.Autotuner):
             if "run" in vars(kind):
                 asks(kind, "run", lambda chip, tuner, *args, **kwargs: chip.tune(tuner, *args, **kwargs))
-        if torch is not None:
+        if torch is not None and not DESCRIBED:
             is_cuda, is_available, device_count = torch.Tensor.is_cuda.__get__, torch.cuda.is_available, torch.cuda.device_count
             becomes(torch.Tensor, "is_cuda", property(lambda tensor: _says_cuda() or is_cuda(tensor)))
             becomes(torch.cuda, "is_available", functools.wraps(is_available)(lambda: _says_cuda() or is_available()))

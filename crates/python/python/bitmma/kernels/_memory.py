@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import numbers
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .._lazy import numpy as np
@@ -102,6 +103,7 @@ def _of_torch(tensor: Any, argument: int, called: str) -> Span:
     """Of a PyTorch tensor on the CPU."""
     import torch
 
+    tensor = on_host(tensor)
     if tensor.device.type != "cpu":
         raise DeviceError(f"{called} is on {tensor.device}; move it to the CPU: tensor.cpu()")
     if tensor.layout != torch.strided:
@@ -111,12 +113,31 @@ def _of_torch(tensor: Any, argument: int, called: str) -> Span:
     if not tensor.numel():
         return Span(np.empty(0, np.uint8), tensor.data_ptr(), True, 0, argument, slice(0, 0), ((0,), (1,)))
     last = sum((length - 1) * stride for length, stride in zip(tensor.shape, tensor.stride(), strict=True))
-    whole = torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())
+    whole = torch.empty(0, dtype=torch.uint8, device="cpu").set_(tensor.untyped_storage())
     first = tensor.storage_offset() * size
     start, end = _around(first, first + (last + 1) * size, len(whole), max(tensor.stride(), default=0) * size)
     own = slice(first - start, first - start + (last + 1) * size)
     layout = (*tensor.shape, size), (*(stride * size for stride in tensor.stride()), 1)
     return Span(whole[start:end].numpy(), tensor.data_ptr() - first + start, True, first - start, argument, own, layout)
+
+
+#: Where tensors say that they are on a GPU: what gives the same memory as a tensor on the CPU.
+_HOST: list[Callable[[Any], Any]] = []
+
+
+@contextlib.contextmanager
+def on_gpu(host: Callable[[Any], Any]) -> Iterator[None]:
+    """In this block tensors may say that they are on a GPU; ``host`` gives what they are on the CPU."""
+    _HOST.append(host)
+    try:
+        yield
+    finally:
+        _HOST.remove(host)
+
+
+def on_host(tensor: Any) -> Any:
+    """A tensor on the CPU, of the same memory."""
+    return _HOST[-1](tensor) if _HOST and tensor.is_cuda and tensor.device.type == "cuda" else tensor
 
 
 class Memory:

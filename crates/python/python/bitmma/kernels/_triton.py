@@ -19,7 +19,7 @@ from ._chips import capability
 from ._descriptor import KINDS, TensorMap
 from ._device import Device, Present, interpreted, present
 from ._launch import Launched, _dimensions, launch_ptx
-from ._memory import Memory
+from ._memory import _HOST, Memory, on_host
 
 #: Dtypes for which Triton has a type.
 DTYPES = (
@@ -139,6 +139,7 @@ def _makes_pointers(compiled: Any) -> bool:
 def _pointed_to(arguments: list[Any]) -> list[Any]:
     """Tensors to which pointers lead that a kernel finds in its arguments: arrays of integers of 64 bits may hold some."""
     torch = sys.modules.get("torch")
+    arguments = [on_host(value) if hasattr(value, "untyped_storage") else value for value in arguments]
     tables = [value.detach() if hasattr(value, "detach") else value for value in arguments if str(getattr(value, "dtype", "")).endswith("int64")]
     values = [np.asarray(table).ravel().astype(np.int64, copy=False) for table in tables]
     pointers = np.unique(np.concatenate([np.empty(0, np.int64), *(one[(one >= 1 << 20) & (one < 1 << 47)] for one in values)]))
@@ -146,7 +147,7 @@ def _pointed_to(arguments: list[Any]) -> list[Any]:
         return []
     found = []
     for one in [one for one in gc.get_objects() if type(one) in (torch.Tensor, torch.nn.Parameter)]:
-        if one.device.type == "cpu" and one.layout == torch.strided and one.numel():
+        if (one.device.type == "cpu" or _HOST) and one.layout == torch.strided and one.numel():
             with contextlib.suppress(RuntimeError, NotImplementedError):  # tensors that stand for others have no storage
                 start, size = one.untyped_storage().data_ptr(), one.untyped_storage().nbytes()
                 if ((pointers >= start) & (pointers < start + size)).any():
@@ -219,6 +220,9 @@ class Launcher:
         """The last launch of this thread."""
         return getattr(self._of_thread, "last", None)
 
+    #: What runs the entry.
+    run = staticmethod(launch_ptx)
+
     def launch(self, compiled: Any, x: int, y: int, z: int, *about: Any) -> None:
         """As Triton's launcher is called: with a stream, a function, metadata, two hooks and the arguments."""
         _, _, _, metadata, enter, leave, *values = about
@@ -247,7 +251,7 @@ class Launcher:
                 size = int(getattr(known, f"{what}_scratch_size", 0) or 0) * math.prod(sizes)
                 arguments.append(np.zeros(size, np.uint8) if size else None)
                 names.append(name)
-            launched = launch_ptx(text, sizes, arguments, shared=shared, names=names, reachable=reachable, **how)
+            launched = self.run(text, sizes, arguments, shared=shared, names=names, reachable=reachable, **how)
         if leave is not None:
             leave(metadata)
         last = Ran(text, sizes, arguments, names, reachable, shared, how["fusion"], how["ptxas_options"], how["ptxas"], compiled, launched)

@@ -16,6 +16,7 @@ from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..errors import CallDeclined, OptionError
+from ..kernels._triton import Launcher
 from . import attention as attentions
 from . import checks, compiled, graph, launches, operations, planned, rewrites, settings, tasks, threads
 from .account import Account
@@ -29,6 +30,7 @@ from .left import Left
 from .._lock import LOCK
 from .portable.host import Portable
 from .portable.native import canonical, known
+from .pretend import operations as pretended, state as gpu
 from .product import Operands, Product, elements
 from .report import table
 from .ways import Chain, InDtype, Way, fma
@@ -164,6 +166,8 @@ class emulate(TorchDispatchMode):
     """
 
     supports_higher_order_operators = True
+    launcher = Launcher
+    """What runs Triton kernels (``kernels=``)."""
     _given: tuple[tuple[Any, ...], dict[str, Any]]
     """The arguments."""
 
@@ -352,6 +356,10 @@ class emulate(TorchDispatchMode):
         if operations.is_recorded():
             with self._here.recording():  # the mode that records it comes next, and runs it
                 return func(*args, **kwargs or {})
+        if gpu.IS_ON and pretended.concerns(func, args, kwargs or {}):  # also where this computes for the GPU
+            return func(*args, **kwargs or {}) if pretended.passes(func) else pretended.run(func, args, kwargs or {}, self.again)
+        if gpu.is_the_cpus():
+            return func(*args, **kwargs or {})
         since = None if graph.TELLS else graph.before(args)
         with apart():
             result = self._dispatch(func, args, kwargs or {})

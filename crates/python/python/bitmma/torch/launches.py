@@ -12,7 +12,7 @@ from unittest import mock
 
 from ..errors import Error, OptionError
 from ..kernels import _device
-from ..kernels._triton import LISTENERS, Launcher
+from ..kernels._triton import LISTENERS
 from . import tasks, threads
 from .apart import is_apart
 from .._lock import LOCK
@@ -31,7 +31,7 @@ def on_chip(chip: str, emulation: emulate) -> AbstractContextManager[None]:
         import triton.runtime.jit  # noqa: F401
     except ImportError as error:
         raise OptionError(f"kernels is {chip!r}: {error}; install Triton, or leave kernels out") from None
-    return Launcher(chip).active(shared=lambda: threads.takes_part(emulation) and not is_apart())
+    return emulation.launcher(chip).active(shared=lambda: threads.takes_part(emulation) and not is_apart())
 
 
 def _ran_on_chip(kernel: Any, chip: str) -> None:

@@ -12,6 +12,7 @@ from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .._lock import LOCK
+from .pretend import state as gpu
 
 _FLEX = "torch.nn.attention.flex_attention"
 _EAGER = "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG"
@@ -54,7 +55,8 @@ class Shared:
 def _attention() -> Iterator[None]:
     """Attention as its products, in the dtype of its operands, as on the chip."""
     cuda, mha = torch.backends.cuda, torch.backends.mha
-    changes: list[tuple[Callable[[bool], Any], bool, bool]] = [
+    # where there seems to be a GPU, the user's choice of kernels decides
+    changes: list[tuple[Callable[[bool], Any], bool, bool]] = [] if gpu.IS_ON else [
         (getattr(cuda, f"enable_{kernel}_sdp"), getattr(cuda, f"{kernel}_sdp_enabled")(), kernel == "math")
         for kernel in ("flash", "mem_efficient", "cudnn", "math")
         if hasattr(cuda, f"enable_{kernel}_sdp")

@@ -24,6 +24,8 @@ from . import graph, operations, tasks
 from .apart import apart, is_apart
 from .._lock import LOCK
 from .portable.host import is_as_it_is
+from .pretend.state import is_the_cpus
+from .pretend.whole import on_gpu, on_host
 from .whole import WHOLE
 
 if TYPE_CHECKING:
@@ -116,6 +118,11 @@ def _inside() -> emulate | None:
     """The emulation in which this thread is, the innermost."""
     modes: list[Any] = _get_current_dispatch_mode_stack()
     return next((mode for mode in reversed(modes) if hasattr(mode, "other_threads")), None)
+
+
+def passed() -> emulate | None:
+    """The emulation whose handler has passed on an operation of this thread."""
+    return None if is_apart() or _inside() is not None else _own()
 
 
 def acting() -> emulate | None:
@@ -219,7 +226,7 @@ def _kernel(operator: Any) -> Callable[..., Any]:
             numbers, args = False, _with_tensors(args, places)
         if is_emulated and not is_apart():
             graph.check(operator, args)
-        if _owners and not is_apart() and not operations.is_traced(args):
+        if _owners and not is_apart() and not operations.is_traced(args) and not (is_the_cpus() and not on_gpu((*args, *kwargs.values()))):
             inside = _inside()
             emulations = _others() if inside is None else ()
             if emulations:
@@ -228,13 +235,13 @@ def _kernel(operator: Any) -> Callable[..., Any]:
                     result = operator(*args, **kwargs)
                 graph.computed(emulations, since, result)
                 return result
-            passed = inside or _own()
-            if passed is not None and passed._here.records:
-                passed._here.records = False
-                with passed.again():
+            by = inside or _own()
+            if by is not None and by._here.records:
+                by._here.records = False
+                with by.again():
                     return operator(*args, **kwargs)
-            if passed is not None and has_products:  # or it would have come to the emulation first
-                passed.left.count(f"{operations.name(operator, args)}: called where PyTorch's dispatch modes are turned off")
+            if by is not None and has_products and not on_gpu(args):  # or it would have come to the emulation first
+                by.left.count(f"{operations.name(operator, args)}: called where PyTorch's dispatch modes are turned off")
                 with apart():  # what it is made of is not counted again
                     return kernel(keys, *args, **kwargs)
         if not numbers:
@@ -281,6 +288,10 @@ def _whole(operator: Any) -> Callable[..., Any]:
     def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
         if operations.is_traced(args):
             return operator.decompose(*args, **kwargs)
+        if on_gpu(args):
+            return on_host(operator, args, kwargs)
+        if is_the_cpus():
+            return composite(*args, **kwargs)
         inside = _inside()
         if inside is not None:
             return computed(inside, composite, args, kwargs)

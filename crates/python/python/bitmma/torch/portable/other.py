@@ -49,7 +49,7 @@ def each(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     base = name.removeprefix("_foreach_")
     own = base.rstrip("_")
     results = []
-    for place in range(len(args[0])):
+    for place in range(next(len(one) for one in args if isinstance(one, (list, tuple)))):
         given = [one[place] if isinstance(one, (list, tuple)) else one for one in args]
         if own in ("addcmul", "addcdiv") and len(given) > 3:
             value = given[3][place] if isinstance(given[3], torch.Tensor) and given[3].dim() else given[3]

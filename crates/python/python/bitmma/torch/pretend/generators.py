@@ -1,0 +1,123 @@
+"""Random numbers on the GPU. The state is a seed and an offset, as CUDA's is; the numbers are those of the CPU's generator, not of Philox."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from ..._lock import LOCK
+from .memory import CPU, GPU
+
+_Plain: Any = torch._C.Generator
+#: By how much an operation moves the offset.
+_STEP = 4
+_MASK = (1 << 64) - 1
+#: What spreads offsets over the seeds of the CPU's generator: 2^64 divided by the golden ratio.
+_SPREAD = 0x9E3779B97F4A7C15
+
+
+class Generator(_Plain):
+    """``torch.Generator``: one for the GPU says that it is the GPU's, and has a seed and an offset."""
+
+    def __new__(cls, device: Any = "cpu") -> Any:
+        wanted = torch.device(device)
+        made = _Plain.__new__(cls, "cpu" if wanted.type == "cuda" else wanted)
+        made.on_gpu, made.offset = wanted.type == "cuda", 0
+        made.start = _Plain.initial_seed(made)
+        return made
+
+    @property
+    def device(self) -> torch.device:
+        """Where it draws."""
+        return GPU if self.on_gpu else _Plain.device.__get__(self)
+
+    def manual_seed(self, seed: int) -> Any:
+        """Starts from a seed."""
+        _Plain.manual_seed(self, seed)
+        self.start, self.offset = seed & _MASK, 0
+        return self
+
+    def seed(self) -> int:
+        """Starts from a seed that nobody knows, and returns it."""
+        self.manual_seed(secrets.randbits(63))
+        return int(self.start)
+
+    def initial_seed(self) -> int:
+        """The seed that it started from."""
+        return int(self.start) if self.on_gpu else int(_Plain.initial_seed(self))
+
+    def get_state(self) -> Any:
+        """Of a generator of the GPU the seed and the offset, eight bytes each."""
+        if not self.on_gpu:
+            return _Plain.get_state(self)
+        content = int(self.start).to_bytes(8, "little") + int(self.offset).to_bytes(8, "little")
+        return torch.tensor(list(content), dtype=torch.uint8, device=CPU)
+
+    def set_state(self, state: torch.Tensor) -> Any:
+        """As ``get_state`` returns it."""
+        if not self.on_gpu:
+            return _Plain.set_state(self, state)
+        content = bytes(state.cpu().tolist())
+        if len(content) != 16:
+            raise RuntimeError("RNG state is wrong size")
+        self.start, self.offset = int.from_bytes(content[:8], "little"), int.from_bytes(content[8:], "little")
+        return self
+
+    def get_offset(self) -> int:
+        """How far it has drawn."""
+        return int(self.offset)
+
+    def set_offset(self, offset: int) -> Any:
+        """Draws from there on."""
+        self.offset = offset
+        return self
+
+    def clone_state(self) -> Any:
+        """Another one of this state."""
+        return Generator(self.device).set_state(self.get_state())
+
+    graphsafe_get_state, graphsafe_set_state = clone_state, lambda self, other: self.set_state(other.get_state())
+
+    def draws(self) -> None:
+        """An operation of the GPU is about to draw from it."""
+        _Plain.manual_seed(self, (self.start + self.offset // _STEP * _SPREAD) & _MASK)
+        self.offset += _STEP
+
+
+#: The one that operations on the GPU draw from.
+DEFAULT: Any = Generator("cuda")
+
+
+class Drawn:
+    """How many operations on the GPU drew random numbers."""
+
+    count = 0
+
+
+@contextmanager
+def drawing(takes: bool, random: bool, kwargs: dict[str, Any]) -> Iterator[None]:
+    """An operation draws from the GPU's generator, unless it is given one."""
+    if not (takes or random):
+        yield
+        return
+    Drawn.count += 1
+    own = kwargs.get("generator")
+    own = DEFAULT if own is None else own
+    if getattr(own, "on_gpu", False):
+        own.draws()
+    if takes:
+        kwargs["generator"] = own
+        yield
+        return
+    with LOCK:  # it draws from the CPU's, whose state is as before in the end
+        plain = torch.default_generator
+        before = plain.get_state()
+        plain.set_state(_Plain.get_state(own))
+        try:
+            yield
+        finally:
+            plain.set_state(before)

@@ -1,0 +1,96 @@
+"""Tensors that PyTorch has on a GPU and whose memory is the CPU's: the same bytes, seen from either side."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import torch
+
+#: The GPU that there seems to be.
+GPU = torch.device("cuda", 0)
+CPU = torch.device("cpu")
+
+
+class Usage:
+    """Bytes of tensors on the GPU."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # a block may end while this thread counts another
+        self.now = self.most = self.blocks = 0
+
+    def add(self, size: int) -> None:
+        """Another block, or with a negative size the end of one."""
+        with self._lock:
+            self.now += size
+            self.blocks += 1 if size >= 0 else -1
+            self.most = max(self.most, self.now)
+
+    def reset(self) -> None:
+        """From now on the most is counted anew."""
+        with self._lock:
+            self.most = self.now
+
+
+USAGE = Usage()
+
+
+class _Block:
+    """The memory of a tensor on the GPU. It lives as long as PyTorch's storage does."""
+
+    __slots__ = ("host", "size")
+
+    def __init__(self, host: Any, size: int) -> None:
+        self.host, self.size = host, size
+        USAGE.add(size)
+
+    def __del__(self) -> None:
+        USAGE.add(-self.size)
+
+
+def storage_on_gpu(host: Any) -> Any:
+    """A storage on the GPU with the memory of one on the CPU."""
+    size = host.nbytes()
+    storage: Any = torch._C._construct_storage_from_data_pointer(host.data_ptr(), GPU, size)
+    storage._bitmma_block = _Block(host, size)
+    return storage
+
+
+def host_storage(storage: Any) -> Any:
+    """The storage on the CPU that has the memory of one on the GPU."""
+    block = getattr(storage, "_bitmma_block", None)
+    if block is not None:
+        return block.host
+    # made by PyTorch's C++ code, of memory that another storage owns
+    return torch._C._construct_storage_from_data_pointer(storage.data_ptr(), CPU, storage.nbytes())
+
+
+def to_gpu(tensor: torch.Tensor, storage: Any = None) -> torch.Tensor:
+    """A tensor on the CPU as one on the GPU, of the same memory; ``storage`` is its storage there, if it has one."""
+    if storage is None:
+        storage = storage_on_gpu(tensor.untyped_storage())
+    about = {
+        "size": tuple(tensor.shape), "stride": tensor.stride(), "dtype": tensor.dtype, "device": GPU,
+        "storage_offset": tensor.storage_offset(), "nbytes": storage.nbytes(),
+    }  # fmt: skip
+    return _marked(tensor, torch._C._construct_CUDA_Tensor_From_Storage_And_Metadata(about, storage))
+
+
+def to_host(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor on the GPU as one on the CPU, of the same memory."""
+    if tensor._is_zerotensor():  # it has no memory
+        return torch.zeros(tensor.shape, dtype=tensor.dtype, device=CPU)
+    host = host_storage(tensor.untyped_storage())
+    return _marked(tensor, torch.empty(0, dtype=tensor.dtype, device=CPU).set_(host, tensor.storage_offset(), tensor.size(), tensor.stride()))
+
+
+def _marked(like: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor whose numbers are to be read as conjugate, or negative, where those of another one are."""
+    if like.is_conj():
+        tensor = torch._conj(tensor)
+    return torch._neg_view(tensor) if like.is_neg() else tensor
+
+
+def is_on_gpu(value: Any) -> bool:
+    """Whether a value is a dense tensor on the GPU."""
+    return isinstance(value, torch.Tensor) and value.is_cuda and value.layout is torch.strided

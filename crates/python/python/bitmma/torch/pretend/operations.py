@@ -1,0 +1,304 @@
+"""Operations of PyTorch on tensors of the GPU that there seems to be: computed on the CPU, by an emulation where one is on.
+
+Each operation has a kernel for CUDA here, so that PyTorch itself decides what it decides on a GPU: where results are, what autograd and
+autocast do, whether tensors are on one device. Views need none: PyTorch's own only describe memory.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections import Counter
+from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache
+from typing import Any, Callable, NamedTuple
+
+import torch
+from torch.library import Library
+from torch.utils._python_dispatch import _disable_current_modes
+
+from ..._lock import LOCK
+from .. import operations
+from . import generators, state
+from .memory import CPU, GPU, is_on_gpu, storage_on_gpu, to_gpu, to_host
+from .whole import on_host
+
+aten = torch.ops.aten
+
+#: Operations that only describe memory, beside those that PyTorch calls views: its own kernels do.
+_DESCRIBE = frozenset(
+    "set_ as_strided_ squeeze_ unsqueeze_ transpose_ t_ swapaxes_ swapdims_ detach_ _reshape_alias record_stream is_set_to"
+    " _has_compatible_shallow_copy_type set_data is_same_size".split()
+)
+#: Operations whose tensors may be on different devices.
+_MIXED = frozenset(
+    "copy_ copy _to_copy _copy_from _copy_from_and_resize index _unsafe_index index_put index_put_ _index_put_impl_ _unsafe_index_put _foreach_copy_ _foreach_copy"
+    " _pack_padded_sequence _assert_async _ctc_loss _ctc_loss_backward".split()
+)  # fmt: skip
+#: Whether a library of CUDA computes an operation: none does.
+_LIBRARY_OPERATIONS = frozenset("_use_cudnn_ctc_loss _use_cudnn_rnn_flatten_weight _use_miopen_ctc_loss".split())
+#: Composite operations that have code of their own for GPUs: computed whole on the CPU.
+_WHOLE = (
+    "gru.input gru.data rnn_tanh.input rnn_tanh.data rnn_relu.input rnn_relu.data gru_cell lstm_cell rnn_tanh_cell rnn_relu_cell"
+).split()  # fmt: skip
+#: Results that stay on the CPU, by their places.
+_STAY: dict[str, tuple[int, ...]] = {"_pack_padded_sequence": (1,)}
+
+#: Operations for which someone else registered a kernel for CUDA, by name: how many.
+FOREIGN: Counter[str] = Counter()
+#: Products that ran outside of an emulation.
+OUTSIDE: Counter[str] = Counter()
+#: What was refused, by operation.
+REFUSED: Counter[str] = Counter()
+
+
+class _Facts(NamedTuple):
+    """What the schema of an operation says."""
+
+    name: str
+    written: tuple[int | str | None, ...]
+    """For each result the argument that it is: its place, or its name."""
+    generator: bool
+    """Whether it takes a generator by name."""
+    random: bool
+    products: bool
+    """Whether it multiplies matrices."""
+
+
+@lru_cache(maxsize=None)
+def _facts(func: Any) -> _Facts:
+    schema, written = func._schema, []
+    for result in schema.returns:
+        found: int | str | None = None
+        if result.alias_info is not None and result.alias_info.is_write:
+            for place, argument in enumerate(schema.arguments):
+                if argument.alias_info is not None and argument.alias_info.before_set == result.alias_info.before_set:
+                    found = argument.name if argument.kwarg_only else place
+        written.append(found)
+    names = [argument.name for argument in schema.arguments if argument.kwarg_only]
+    random = torch.Tag.nondeterministic_seeded in func.tags
+    name = func.overloadpacket.__name__
+    return _Facts(name, tuple(written), "generator" in names, random, operations.has_products(func.name()))
+
+
+def concerns(func: Any, args: Any, kwargs: dict[str, Any]) -> bool:
+    """Whether an operation of PyTorch is one on the GPU."""
+    if not isinstance(func, torch._ops.OpOverload):
+        return False
+    device = kwargs.get("device")
+    return (device is not None and torch.device(device).type == "cuda") or _any(is_on_gpu, args) or _any(is_on_gpu, kwargs.values())
+
+
+def passes(func: Any) -> bool:
+    """Whether the kernel that PyTorch finds for CUDA is to run, and not this module's."""
+    if _is_compiled(func):
+        REFUSED[func.name()] += 1
+        raise NotImplementedError(f"{func.name()} is not emulated: its kernel for GPUs is compiled code")
+    return _describes(func) or func.name() in FOREIGN
+
+
+def _is_compiled(func: Any) -> bool:
+    """Whether an operation of another library has a kernel for CUDA that Python has not registered."""
+    if func.namespace in operations.OWN or not torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CUDA"):
+        return False
+    space, _, rest = func.name().partition("::")
+    return func.name() not in FOREIGN and f"{space}/{rest}/CUDA" not in getattr(torch.library, "_impls", ())
+
+
+@lru_cache(maxsize=None)
+def _describes(func: Any) -> bool:
+    """Whether an operation needs no kernel here: it only describes memory, is made of others (which come one by one), or is not PyTorch's."""
+    if func.is_view or func.overloadpacket.__name__ in _DESCRIBE or func.namespace not in operations.OWN:
+        return True
+    return _is_composite(func.name())
+
+
+def _is_composite(name: str) -> bool:
+    """Whether an operation is made of others on every device."""
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    return has(name, "CompositeImplicitAutograd") and not has(name, "CUDA")
+
+
+def _any(test: Callable[[Any], bool], values: Any) -> bool:
+    for one in values:
+        if isinstance(one, (list, tuple)):
+            if _any(test, one):
+                return True
+        elif test(one):
+            return True
+    return False
+
+
+def _check_kind(tensor: torch.Tensor) -> None:
+    """Only dense tensors are emulated."""
+    if tensor.layout is not torch.strided or tensor.is_nested:
+        kind = "nested tensors of layout torch.strided" if tensor.is_nested else f"tensors of layout {tensor.layout}"
+        REFUSED[kind] += 1
+        raise NotImplementedError(f"{kind} on a GPU are not emulated")
+
+
+class _Sides:
+    """The arguments of one call on the CPU, and what becomes of its results."""
+
+    def __init__(self, mixed: bool) -> None:
+        self.mixed, self.stays, self.gpu = mixed, False, False
+        self.given: list[tuple[torch.Tensor, torch.Tensor, int]] = []
+        """Tensors of the GPU, what they are on the CPU, and where their memory is."""
+
+    def host(self, value: Any) -> Any:
+        """A value on the CPU."""
+        if isinstance(value, torch.Tensor):
+            if not value.is_cuda:
+                self.stays = self.stays or (value.dim() > 0 and value.device.type == "cpu")
+                return value
+            _check_kind(value)
+            self.gpu = True
+            host = to_host(value)
+            self.given.append((value, host, host.untyped_storage().data_ptr()))
+            return host
+        if isinstance(value, (list, tuple)):
+            return [self.host(one) for one in value]
+        if isinstance(value, torch.device) and value.type == "cuda":
+            if value.index not in (None, 0):
+                raise RuntimeError(f"CUDA error: invalid device ordinal: {value}; there is one GPU, cuda:0")
+            return CPU
+        return value
+
+    def check(self) -> None:
+        """As PyTorch does, all tensors of more than one number are on one device."""
+        if self.stays and self.gpu and not self.mixed:
+            raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!")
+
+    def result(self, value: Any) -> Any:
+        """A result on the GPU."""
+        if isinstance(value, torch.Tensor):
+            if value.device.type != "cpu":
+                return value
+            _check_kind(value)
+            for own, host, _ in self.given:
+                if host is value:
+                    return own
+            if value._is_zerotensor():  # it has no memory
+                value = torch.zeros(value.shape, dtype=value.dtype, device=CPU)
+            memory = value.untyped_storage()
+            for own, host, _ in self.given:
+                if host.untyped_storage()._cdata == memory._cdata:
+                    return to_gpu(value, own.untyped_storage())
+            return to_gpu(value)
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(self.result, value)) if type(value) in (list, tuple) else value
+        return value
+
+    def follow(self) -> None:
+        """Tensors of which the call changed the size or the memory."""
+        for own, host, address in self.given:
+            if own.shape == host.shape and own.stride() == host.stride() and host.untyped_storage().data_ptr() == address:
+                continue
+            storage = storage_on_gpu(host.untyped_storage())
+            own.set_(storage, host.storage_offset(), host.shape, host.stride())
+
+
+def run(func: Any, args: Any, kwargs: dict[str, Any], emulated: Callable[[], AbstractContextManager[Any]] = nullcontext) -> Any:
+    """An operation on tensors of the GPU: on the CPU, inside of ``emulated``."""
+    facts = _facts(func)
+    if facts.name in _LIBRARY_OPERATIONS:
+        return False
+    sides = _Sides(facts.name in _MIXED)
+    with _disable_current_modes() if torch._C._len_torch_dispatch_stack() else nullcontext():
+        hosts = [sides.host(one) for one in args]
+        given = {name: sides.host(one) for name, one in kwargs.items()}
+    sides.check()
+    device = kwargs.get("device")
+    on_gpu = sides.gpu if device is None else torch.device(device).type == "cuda"
+    if "pin_memory" in given and on_gpu:
+        given["pin_memory"] = None
+    with generators.drawing(facts.generator, facts.random, given), state.working(), torch._C.DisableTorchFunction(), emulated():
+        try:
+            found = func(*hosts, **given)
+        except NotImplementedError as error:
+            if "'CPU' backend" not in str(error):
+                raise
+            REFUSED[func.name()] += 1
+            raise NotImplementedError(f"{func.name()} is not emulated: PyTorch has it for GPUs only") from None
+    if facts.products and emulated is nullcontext:
+        with LOCK:
+            OUTSIDE[facts.name] += 1
+    with _disable_current_modes() if torch._C._len_torch_dispatch_stack() else nullcontext():
+        if any(one is not None for one in facts.written):
+            sides.follow()
+            results = [kwargs[one] if isinstance(one, str) else args[one] if one is not None else None for one in facts.written]
+            values = found if isinstance(found, (list, tuple)) else (found,)
+            whole = [own if own is not None else sides.result(value) for own, value in zip(results, values)]
+            return whole[0] if len(facts.written) == 1 else tuple(whole)
+        sides.follow()
+        if not on_gpu:
+            return found
+        stay = _STAY.get(facts.name)
+        if stay is not None:
+            return tuple(one if place in stay else sides.result(one) for place, one in enumerate(found))
+        return sides.result(found)
+
+
+def _kernel(func: Any) -> Callable[..., Any]:
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        from .. import threads
+
+        emulation = threads.passed()
+        return run(func, args, kwargs, nullcontext if emulation is None else emulation.again)
+
+    return kernel
+
+
+def _on_host(func: Any) -> Callable[..., Any]:
+    return lambda *args, **kwargs: on_host(func, args, kwargs)
+
+
+_LIBRARIES: dict[str, Library] = {}
+_ours = threading.local()
+
+
+def register() -> None:
+    """Gives every operation that computes, makes or moves tensors its kernel for CUDA."""
+    torch._C._ensureCUDADeviceGuardSet()
+    if _LIBRARIES:
+        return
+    has, computed = torch._C._dispatch_has_kernel_for_dispatch_key, torch._C._dispatch_has_computed_kernel_for_dispatch_key
+    library = _LIBRARIES["aten"] = Library("aten", "IMPL")
+    _ours.registers = True
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for name in torch._C._dispatch_get_all_op_names():
+                space, _, rest = name.partition("::")
+                if space != "aten" or _is_composite(name) or not (computed(name, "CUDA") or has(name, "CPU")):
+                    continue
+                packet, _, overload = rest.partition(".")
+                try:
+                    func = getattr(getattr(aten, packet), overload or "default")
+                except (AttributeError, RuntimeError):  # one that Python cannot call
+                    continue
+                if func.is_view or packet in _DESCRIBE:
+                    continue
+                library.impl(rest, _kernel(func), "CUDA")
+            for name in _WHOLE:
+                packet, _, overload = name.partition(".")
+                func = getattr(getattr(aten, packet), overload or "default")
+                for key in ("AutogradCUDA", "CUDA"):
+                    library.impl(name, _on_host(func), key)
+    finally:
+        _ours.registers = False
+
+
+def unregister() -> None:
+    """PyTorch's own kernels again."""
+    for library in _LIBRARIES.values():
+        library._destroy()
+    _LIBRARIES.clear()
+
+
+def is_ours() -> bool:
+    """Whether this thread registers kernels of this module."""
+    return getattr(_ours, "registers", False)
+
+
+__all__ = ["FOREIGN", "GPU", "OUTSIDE", "REFUSED", "concerns", "is_ours", "passes", "register", "run", "unregister"]

@@ -1,0 +1,32 @@
+"""Whether there seems to be a GPU, and whether this thread computes for it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+#: Set while :func:`bitmma.torch.pretend.pretend` is on.
+IS_ON = False
+
+
+class _Here(threading.local):
+    depth = 0
+
+
+_here = _Here()
+
+
+@contextmanager
+def working() -> Iterator[None]:
+    """What this thread computes on the CPU is the GPU's."""
+    _here.depth += 1
+    try:
+        yield
+    finally:
+        _here.depth -= 1
+
+
+def is_the_cpus() -> bool:
+    """Whether what this thread computes on CPU tensors is the CPU's own: there is a GPU, and this is not done for it."""
+    return IS_ON and not _here.depth

@@ -1,0 +1,193 @@
+"""A suite as someone writes it for a GPU, about ``torch.cuda`` and PyTorch's settings for it. ``test_pretend.py`` runs it as an H100."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import torch
+import triton
+import triton.language as tl
+from torch.nn import functional as F
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+
+
+@triton.jit
+def add(x, y, z, n, BLOCK: tl.constexpr):
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(z + place, tl.load(x + place, mask=place < n) + tl.load(y + place, mask=place < n), mask=place < n)
+
+
+def test_what_torch_says_of_the_gpu():
+    about = torch.cuda.get_device_properties(0)
+    assert torch.cuda.device_count() == 1 and torch.cuda.current_device() == 0 and torch.cuda.is_initialized()
+    assert (about.major, about.minor) == torch.cuda.get_device_capability() == (9, 0) and "H100" in torch.cuda.get_device_name()
+    assert about.multi_processor_count == 132 and about.total_memory == 80 << 30 and about.warp_size == 32
+    with pytest.raises(AttributeError, match="uuid of h100 is not known"):
+        about.uuid  # noqa: B018
+    with pytest.raises(RuntimeError, match="invalid device ordinal"):
+        torch.cuda.set_device(1)
+    with torch.cuda.device(0), torch.cuda.device("cuda"):
+        assert torch.cuda.is_bf16_supported()
+    before = torch.cuda.memory_allocated()
+    x = torch.empty(1 << 20, device="cuda")
+    assert torch.cuda.memory_allocated() - before == 4 << 20 <= torch.cuda.max_memory_allocated()
+    del x
+    assert torch.cuda.memory_allocated() == before
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    assert torch.accelerator.current_accelerator().type == "cuda" and torch.accelerator.device_count() == 1
+
+
+def test_streams_and_events():
+    stream, start, end = torch.cuda.Stream(), torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    with torch.cuda.stream(stream):
+        assert torch.cuda.current_stream() == stream != torch.cuda.default_stream()
+        x = torch.ones(3, device="cuda")
+        x.record_stream(stream)
+    end.record()
+    torch.cuda.synchronize()
+    torch.cuda.current_stream().wait_stream(stream)
+    assert start.elapsed_time(end) > 0 and end.query() and torch.cuda.current_stream() == torch.cuda.default_stream()
+    torch.cuda.nvtx.range_push("x")
+    torch.cuda.nvtx.range_pop()
+    assert triton.testing.do_bench(lambda: x + 1, warmup=1, rep=1) > 0
+    with pytest.raises(NotImplementedError, match="torch.cuda.CUDAGraph is not emulated"):
+        torch.cuda.CUDAGraph()
+
+
+def test_seeds():
+    def draw():
+        return torch.randn(3, device="cuda"), torch.rand(3)
+
+    torch.manual_seed(7)
+    (first, on_cpu), state = draw(), torch.cuda.get_rng_state()
+    second = torch.randn(3, device="cuda")
+    torch.cuda.set_rng_state(state)
+    assert torch.equal(torch.randn(3, device="cuda"), second) and not torch.equal(first, second)
+    torch.manual_seed(7)
+    torch.rand(100)  # the CPU's generator is another
+    assert torch.equal(draw()[0], first) and torch.cuda.initial_seed() == 7
+    generator = torch.Generator(device="cuda").manual_seed(7)
+    assert torch.equal(torch.randn(3, device="cuda", generator=generator), first) and generator.device.type == "cuda"
+    assert state.tolist()[:8] == [7, *[0] * 7] and len(state) == 16, "a seed and an offset"
+    torch.cuda.manual_seed_all(7)
+    F.dropout(torch.ones(100, device="cuda"))
+    assert not torch.equal(draw()[0], first) and on_cpu.shape == (3,)
+
+
+def test_threads():
+    found = []
+
+    def work():
+        x = torch.randn(16, 16, device="cuda", dtype=torch.float16, requires_grad=True)
+        (x @ x).sum().backward()
+        found.append(x.grad)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found[0].is_cuda and found[0].shape == (16, 16)
+
+
+def test_tf32_is_what_the_settings_say():
+    x = torch.randn(32, 32, device="cuda")
+    exact = x @ x
+    torch.backends.cuda.matmul.allow_tf32 = True
+    try:
+        rounded = x @ x
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = False
+    assert not torch.equal(exact, rounded) and torch.allclose(exact, rounded, atol=0.05) and torch.equal(exact, x @ x)
+
+
+def test_compiled_functions_run_as_they_are():
+    assert torch.compile(lambda x: x + 1)(torch.ones(2, device="cuda")).tolist() == [2, 2]
+
+
+def test_loaders():
+    data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.arange(8.0)), batch_size=4, pin_memory=True)
+    assert [batch[0].cuda(non_blocking=True).sum().item() for batch in data] == [6, 22]
+
+
+def test_an_operator_of_a_library():
+    library = torch.library.Library("aten", "IMPL")
+    called = []
+
+    def mm(a, b):
+        called.append(a.device.type)
+        out = torch.zeros(a.shape[0], b.shape[1], device=a.device, dtype=a.dtype)
+        return out + 5
+
+    library.impl("mm", mm, "CUDA")
+    try:
+        assert torch.mm(torch.ones(2, 2, device="cuda"), torch.ones(2, 2, device="cuda")).tolist() == [[5, 5], [5, 5]]
+    finally:
+        library._destroy()
+    assert called == ["cuda"]
+    half = torch.ones(2, 2, device="cuda", dtype=torch.float16)
+    assert torch.mm(half, half).tolist() == [[2, 2], [2, 2]]
+
+
+def test_kernels_of_attention_are_chosen():
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    q, k, v = torch.randn(3, 1, 2, 64, 32, device="cuda", dtype=torch.bfloat16)
+    found = {}
+    for backend in (SDPBackend.FLASH_ATTENTION, SDPBackend.MATH):
+        with sdpa_kernel(backend):
+            found[backend] = F.scaled_dot_product_attention(q, k, v)
+    assert torch.equal(F.scaled_dot_product_attention(q, k, v), found[SDPBackend.FLASH_ATTENTION])
+    assert not torch.equal(found[SDPBackend.MATH], found[SDPBackend.FLASH_ATTENTION])
+    with pytest.raises(NotImplementedError, match="FLASH_ATTENTION and MATH are emulated"), sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+        F.scaled_dot_product_attention(q, k, v)
+
+
+def test_what_only_gpus_have_is_named():
+    x = torch.ones(2, 2, device="cuda", dtype=torch.float16)
+    torch.backends.cuda.matmul.allow_fp16_accumulation = True
+    try:
+        with pytest.raises(NotImplementedError, match="mm: .*allow_fp16_accumulation is not emulated"):
+            x @ x
+    finally:
+        torch.backends.cuda.matmul.allow_fp16_accumulation = False
+    with pytest.raises(NotImplementedError, match="tensors of layout torch.sparse_coo on a GPU are not emulated"):
+        x.float().to_sparse()
+    with pytest.raises(NotImplementedError, match="nested tensors of layout torch.strided on a GPU are not emulated"):
+        torch.nested.nested_tensor([x, x])
+    with pytest.raises(NotImplementedError, match="aten::_fused_dropout is not emulated: PyTorch has it for GPUs only"):
+        torch.ops.aten._fused_dropout(x, 0.5)
+
+
+def test_loaders_of_processes():
+    data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.arange(8.0)), batch_size=4, num_workers=1, multiprocessing_context="fork")
+    assert [batch[0].cuda().sum().item() for batch in data] == [6, 22]
+
+
+def test_a_default_device():
+    torch.set_default_device("cuda")
+    try:
+        x = torch.randn(64, dtype=torch.float32)
+        y = torch.empty(64)
+        add[(1,)](x, x, y, 64, BLOCK=64)
+        assert x.is_cuda and torch.equal(y, x + x) and torch.tensor([1.0]).is_cuda
+        half = torch.randn(16, 16).half()
+        assert (half @ half).is_cuda and F.scaled_dot_product_attention(*torch.randn(3, 1, 1, 8, 8).half()).is_cuda
+    finally:
+        torch.set_default_device(None)
+
+
+def test_operators_of_python():
+    @torch.library.custom_op("bitmma_suite::twice", mutates_args=(), device_types="cuda")
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        assert x.is_cuda
+        y = torch.empty_like(x)
+        add[(1,)](x, x, y, x.numel(), BLOCK=16)
+        return y
+
+    half = torch.eye(4, device="cuda", dtype=torch.float16)
+    assert torch.equal(twice(half @ half), half * 2)
+    with pytest.raises(NotImplementedError, match="quantized::.* is not emulated: its kernel for GPUs is compiled code"):
+        torch.ops.quantized.embedding_bag_byte_unpack(torch.zeros(2, 12, dtype=torch.uint8, device="cuda"))
