@@ -1038,6 +1038,10 @@ class Ptx:
         """
         The architecture it was compiled for.
         """
+    def variables(self, /) -> list[tuple[str, int, bool, bytes]]:
+        """
+        Its variables in global and constant memory: name, bytes, whether it is constant, its first bytes.
+        """
 
 @final
 class PtxKernel:
@@ -1048,7 +1052,7 @@ class PtxKernel:
         """
         What is known of it before it runs.
         """
-    def launch(self, /, grid: tuple[SupportsIndex, SupportsIndex, SupportsIndex], arguments: SupportsGetItem[int, tuple[SupportsIndex, SupportsIndex] | tuple[SupportsIndex, SupportsIndex, tuple[SupportsIndex, SupportsIndex, bool, tuple[SupportsIndex, SupportsLenAndGetItem[SupportsIndex], SupportsLenAndGetItem[SupportsIndex]]], SupportsGetItem[int, SupportsIndex], SupportsGetItem[int, SupportsIndex], SupportsGetItem[int, SupportsIndex], SupportsGetItem[int, SupportsIndex]] | SupportsGetItem[int, SupportsIndex] | SupportsIndex | SupportsFloat | None], buffers: SupportsGetItem[int, Incomplete], hosts: SupportsGetItem[int, SupportsIndex], names: SupportsGetItem[int, str], *, block: tuple[SupportsIndex, SupportsIndex, SupportsIndex] | None = None, cluster: tuple[SupportsIndex, SupportsIndex, SupportsIndex] | None = None, allow_doubtful: bool = False, shared: SupportsIndex | None = None, loop_limit: SupportsIndex | None = None, threads: SupportsIndex | None = None, trace: tuple[SupportsGetItem[int, SupportsLenAndGetItem[SupportsLenAndGetItem[SupportsIndex]]], SupportsGetItem[int, SupportsIndex], SupportsGetItem[int, str], bool, tuple[SupportsIndex, SupportsIndex] | None] | None = None, variables: dict[str, SupportsGetItem[int, SupportsIndex]] | None = None) -> tuple[list[Incomplete | None], int, dict]:
+    def launch(self, /, grid: tuple[SupportsIndex, SupportsIndex, SupportsIndex], arguments: SupportsGetItem[int, tuple[SupportsIndex, SupportsIndex] | tuple[SupportsIndex, SupportsIndex, tuple[SupportsIndex, SupportsIndex, bool, tuple[SupportsIndex, SupportsLenAndGetItem[SupportsIndex], SupportsLenAndGetItem[SupportsIndex]]], SupportsGetItem[int, SupportsIndex], SupportsGetItem[int, SupportsIndex], SupportsGetItem[int, SupportsIndex], SupportsGetItem[int, SupportsIndex]] | tuple[SupportsGetItem[int, SupportsIndex], SupportsGetItem[int, tuple[SupportsIndex, SupportsIndex, SupportsIndex]]] | SupportsIndex | SupportsFloat | None], buffers: SupportsGetItem[int, Incomplete], hosts: SupportsGetItem[int, SupportsIndex], names: SupportsGetItem[int, str], *, block: tuple[SupportsIndex, SupportsIndex, SupportsIndex] | None = None, cluster: tuple[SupportsIndex, SupportsIndex, SupportsIndex] | None = None, allow_doubtful: bool = False, shared: SupportsIndex | None = None, loop_limit: SupportsIndex | None = None, threads: SupportsIndex | None = None, trace: tuple[SupportsGetItem[int, SupportsLenAndGetItem[SupportsLenAndGetItem[SupportsIndex]]], SupportsGetItem[int, SupportsIndex], SupportsGetItem[int, str], bool, tuple[SupportsIndex, SupportsIndex] | None] | None = None, variables: dict[str, SupportsGetItem[int, SupportsIndex]] | None = None) -> tuple[list[Incomplete | None], int, dict]:
         """
         Runs it on buffers of bytes, which stay as they are: for each of them what it holds after the launch, or None where nothing
         was written; instructions that ran; what was traced. `trace` has threads (block and thread), lines, registers, whether
@@ -1415,6 +1419,12 @@ def choose(architecture: str, a: str, b: str, accumulate: str | None = None, sca
 def compare(values: tuple[SupportsGetItem[int, str], SupportsGetItem[int, str], str] | None, architectures: SupportsGetItem[int, str] | None = None, *, round: bool = False, composed: bool = False, revision_name: str = "hardware") -> Comparison:
     """
     Results by architecture; values are text that every format reads for itself. Without A the paper's Equation 1.
+    """
+
+def compile_cuda(folders: SupportsGetItem[int, str | PathLike[str]], source: str, name: str, target: str, options: SupportsGetItem[int, str], expressions: SupportsGetItem[int, str]) -> tuple[str, list[str], str, str]:
+    """
+    CUDA C++ compiled to PTX: the text, the entry of each name expression, what NVRTC warns of, and its release. `folders`: where it is
+    looked for first.
     """
 
 def decide_call(platform: str, shape: tuple[SupportsIndex, SupportsIndex, SupportsIndex], formats: tuple[str, str, str], fast: bool, *, scales: tuple[tuple[SupportsIndex, SupportsIndex], tuple[SupportsIndex, SupportsIndex]] | None = None, plan: str | None = None, plan_file: str | PathLike[str] | None = None, lt_config: str | None = None, parts: SupportsIndex | None = None, merge: str = "serial", table: str | PathLike[str] | None = None, workspace: SupportsIndex | None = None, assume: SupportsGetItem[int, str] = ...) -> str:

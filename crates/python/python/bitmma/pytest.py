@@ -99,7 +99,7 @@ def _names(values: Any) -> list[str]:
 
 def _checked(chips: list[str]) -> list[str]:
     from .errors import Error
-    from .kernels._triton import capability
+    from .kernels._chips import capability
 
     for chip in chips:
         try:

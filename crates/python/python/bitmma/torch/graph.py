@@ -52,7 +52,7 @@ def before(args: Any) -> Before:
     """The graph as it is now, before an operation with these operands."""
     if not torch.is_grad_enabled():
         return Before(0, frozenset())
-    return Before(torch.autograd._get_sequence_nr(), frozenset(_nodes(args)))
+    return Before(torch._C._autograd._get_sequence_nr(), frozenset(_nodes(args)))
 
 
 def _nodes(value: Any) -> Iterator[Any]:

@@ -9,7 +9,7 @@ import torch
 
 from ...kernels import _memory
 from ...kernels._device import Device
-from ...kernels._triton import capability
+from ...kernels._chips import capability
 from . import compiling, cuda, engine, foreign, memory, operations, state, storages
 
 __all__ = ["pretend"]

@@ -12,7 +12,8 @@ import torch
 
 from ...errors import DoubtfulKernel
 from ...kernels._launch import Launched, _source, launch_ptx
-from ...kernels._triton import Launcher, capability
+from ...kernels._chips import capability
+from ...kernels._triton import Launcher
 from ..._lock import LOCK
 from ..arithmetic import Arithmetic, resolve
 from ..attention import Flash
