@@ -215,7 +215,7 @@ impl Parser {
                 ".entry" => match self.read_entry()? {
                     Ok(mut entry) => {
                         if module.entries.iter().any(|other| other.name == entry.name) {
-                            return Err(self.error(format!("entry '{}' is there a second time", entry.name)));
+                            return Err(self.error(format!("entry '{}' is declared twice", entry.name)));
                         }
                         entry.bytes = self.bytes_since(first);
                         module.entries.push(entry);

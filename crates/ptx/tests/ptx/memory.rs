@@ -182,7 +182,7 @@ fn constant_memory_is_not_written() {
     assert!(error.contains("writes to variable 'c', which is in constant memory"), "{error}");
     let twice = text.replace(".visible", ".visible .entry one()\n{\nret;\n}\n.visible");
     let error = Program::parse(&twice).expect_err("twice").to_string();
-    assert!(error.contains("entry 'one' is there a second time"), "{error}");
+    assert!(error.contains("entry 'one' is declared twice"), "{error}");
 }
 
 trait Refused {
