@@ -995,6 +995,15 @@ impl Kernel {
         })
     }
 
+    /// Whether an instruction leads back to one before it.
+    pub(crate) fn has_loops(&self) -> bool {
+        self.steps.iter().enumerate().any(|(at, step)| match &step.op {
+            Op::Branch { target, .. } => *target as usize <= at,
+            Op::BranchTable { targets, .. } => targets.iter().any(|target| *target as usize <= at),
+            _ => false,
+        })
+    }
+
     /// Instructions whose results on a GPU are not known for sure.
     pub fn doubts(&self) -> &[crate::error::Doubt] {
         &self.doubts

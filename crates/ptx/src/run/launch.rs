@@ -571,21 +571,27 @@ impl Launch<'_> {
             let _ends = Ends(&left, &listener);
             work();
         };
-        let stopped = std::thread::scope(|scope| {
-            (0..threads).for_each(|_| _ = scope.spawn(work));
-            // this thread listens
-            let mut stopped = false;
-            let mut asked = Instant::now();
-            while left.load(Acquire) > 0 {
-                std::thread::park_timeout(PAUSE);
-                if !stopped && asked.elapsed() >= PAUSE {
-                    asked = Instant::now();
-                    stopped = stop();
-                    flag.fetch_or(stopped, Relaxed);
+        let warps = blocks.saturating_mul(clusters.warps as u64);
+        let is_short = warps.saturating_mul(kernel.steps.len() as u64) < SHORT && !kernel.has_loops();
+        let stopped = !is_short
+            && std::thread::scope(|scope| {
+                (0..threads).for_each(|_| _ = scope.spawn(work));
+                // this thread listens
+                let mut stopped = false;
+                let mut asked = Instant::now();
+                while left.load(Acquire) > 0 {
+                    std::thread::park_timeout(PAUSE);
+                    if !stopped && asked.elapsed() >= PAUSE {
+                        asked = Instant::now();
+                        stopped = stop();
+                        flag.fetch_or(stopped, Relaxed);
+                    }
                 }
-            }
-            stopped
-        });
+                stopped
+            });
+        if is_short {
+            work();
+        }
         if stopped {
             return Err(Error::Stopped);
         }
@@ -615,6 +621,9 @@ impl Launch<'_> {
         Ok(Outcome::Done(Box::new((running.global, report, unwritten.into_inner()))))
     }
 }
+
+/// Instructions of warps that run on the thread that asks for them, as they take no longer than to start another.
+const SHORT: u64 = 1 << 14;
 
 /// How long a run goes on before it is asked whether to stop.
 const PAUSE: Duration = Duration::from_millis(20);
