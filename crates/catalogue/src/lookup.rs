@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use bitmma_formats::B1;
+
 use crate::architecture::Architecture;
 use crate::error::{LookupError, nearest};
 use crate::extent::Extent;
@@ -138,8 +140,20 @@ pub fn find_with_options(architecture: Architecture, text: &str) -> Result<(Foun
     Err(LookupError::UnknownInstruction { architecture, given: text.to_owned(), nearest, elsewhere: vec![] })
 }
 
-/// As [`find_with_options`], of a name without a selection.
+/// As [`find_with_options`], of a name without a selection. Of single bits it must say the operation: those that are not in the
+/// catalogue count bits that differ.
 fn find_instruction(architecture: Architecture, text: &str) -> Result<(Found, Options), LookupError> {
+    let found = find_named(architecture, text)?;
+    match found.0.instruction.a == B1 && !text.to_ascii_lowercase().contains("and") {
+        false => Ok(found),
+        true => Err(LookupError::NotAnInstruction {
+            given: text.to_owned(),
+            about: "multiplies single bits and does not say how: .and.popc, or .xor.popc, which counts those that differ and is not modeled",
+        }),
+    }
+}
+
+fn find_named(architecture: Architecture, text: &str) -> Result<(Found, Options), LookupError> {
     let plain = |found| (found, Options::default());
     let spelled = candidates(architecture, text);
     if !spelled.is_empty() {

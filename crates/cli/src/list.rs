@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     /// Only instructions with this format
     ///
     /// Among A, B, C, D and the scale factors: f64, f32, tf32, xf32, bf16, f16, e5m2, e4m3, e5m2fnuz, e4m3fnuz, e3m2, e2m3, e2m1,
-    /// ue8m0 or ue4m3.
+    /// ue8m0, ue4m3, s32, s8, u8, s4, u4 or b1.
     #[arg(hide_possible_values = true, long = "type", value_name = "FORMAT", value_parser = format())]
     format: Option<Format>,
     /// Only this model family (T-FDPA, FMA, …)

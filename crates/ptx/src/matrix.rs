@@ -115,6 +115,9 @@ impl Multiplier {
         let stored = sparse.then_some(if a_bits == 4 { 4 } else { 32 / a_bits.max(16) });
         if d == "s32" {
             let differs = has("xor");
+            if a == "b1" && !differs && !has("and") {
+                return Err(refuse("it needs .and.popc or .xor.popc"));
+            }
             let (on, known) = match (differs, architecture) {
                 (false, _) => (architecture, name),
                 (_, Architecture::Volta) => return Err(refuse("it needs sm_75 or later")),

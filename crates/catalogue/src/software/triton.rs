@@ -327,6 +327,8 @@ fn dot(architecture: Architecture, call: &Call<'_>) -> Result<Meaning, Meaning> 
         wanted.m = (wanted.families == [Family::MmaSync]).then_some(16);
     }
     wanted.is_longest = !is_nvidia;
+    // Triton writes `.satfinite` for `mma.sync` of integers, and for no other
+    wanted.is_saturating = wanted.families == [Family::MmaSync] && a.is_some_and(|a| a.is_integer());
     Ok(Meaning::Rows(Box::new(wanted), options))
 }
 

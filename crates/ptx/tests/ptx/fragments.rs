@@ -108,6 +108,7 @@ fn products_of_few_bits() {
     wrong("sm_80", [2, 1, 4], "mma.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32");
     wrong("sm_75", [2, 1, 4], "mma.sync.aligned.m16n8k32.row.col.s32.s4.s4.s32");
     wrong("sm_75", [1, 1, 2], "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.and.popc");
+    wrong("sm_80", [4, 2, 4], "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32");
 }
 
 /// A list of registers.
