@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -338,3 +339,35 @@ def test_kernels_of_numba() -> None:
     assert (b == 2 * a.T + 1).all()
     with pytest.raises(bitmma.CudaError, match=r"a launch is turned\[blocks, threads\]"):
         kernel[1](a, b, 2.0)
+
+
+def test_a_header_that_changes_is_read_again(tmp_path: Path) -> None:
+    header = tmp_path / "by.cuh"
+    x = np.array([7], np.int32)
+    for by in (2, 3):
+        header.write_text(f"#define BY {by}\n")
+        cuda('#include "by.cuh"\nextern "C" __global__ void k(int* x) { *x *= BY; }\n', "sm_80", include=[tmp_path], fusion="predict").k[1, 1](x)
+    assert x[0] == 42
+
+
+def test_threads_that_launch_at_once_lose_no_update() -> None:
+    module = cuda("__device__ int total;\n__global__ void k() { atomicAdd(&total, 1); }\n", "h100", fusion="predict")
+    threads = [threading.Thread(target=lambda: [module.k[8, 64]() for _ in range(5)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert module.variables["total"].view(np.int32)[0] == 4 * 5 * 8 * 64
+
+
+@pytest.mark.parametrize(
+    ("array", "kind"),
+    [(np.ones(2, np.float16), "__nv_bfloat16"), (np.ones(2, np.float32), "__nv_fp8_e4m3"), (np.ones(2, np.complex64), "long long")],
+)
+def test_types_of_the_same_size_are_told_apart(array: Any, kind: str) -> None:
+    headers = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <cuda_fp8.h>\n"
+    module = cuda(f"{headers}__global__ void k({kind}* x) {{}}\n", "h100", fusion="predict")
+    with pytest.raises(bitmma.PtxError, match=f"argument 0 is an array of {array.dtype}, but the kernel takes"):
+        module.k[1, 1](array)
+    codes = array.view(np.uint16) if "bf" in kind else np.ones(2, np.uint8 if "fp8" in kind else np.int64)
+    module.k[1, 1](codes)

@@ -98,6 +98,12 @@ impl Warp {
         while let Some(first) = rest.find('%') {
             printed.push_str(&rest[..first]);
             let Some((one, length)) = Conversion::read(&rest[first..]) else {
+                let after =
+                    rest[first + 1..].trim_start_matches(|letter: char| "-+ #.0123456789".contains(letter));
+                if after.starts_with(['*', 'a', 'A', 'n']) {
+                    let what = format!("prints by '%{}', which is not supported", &after[..1]);
+                    return Err(Fault::new(lane, what));
+                }
                 printed.push('%');
                 rest = &rest[first + 1..];
                 continue;

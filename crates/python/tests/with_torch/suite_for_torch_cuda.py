@@ -191,3 +191,49 @@ def test_operators_of_python():
     assert torch.equal(twice(half @ half), half * 2)
     with pytest.raises(NotImplementedError, match="quantized::.* is not emulated: its kernel for GPUs is compiled code"):
         torch.ops.quantized.embedding_bag_byte_unpack(torch.zeros(2, 12, dtype=torch.uint8, device="cuda"))
+
+
+def test_what_a_backward_pass_needs_is_not_changed():
+    for kind in (torch.nn.GRU, torch.nn.LSTM, torch.nn.RNN):
+        layer, x = kind(4, 3).cuda(), torch.randn(5, 2, 4, device="cuda", requires_grad=True)
+        z = x * 1.0
+        y = layer(z)[0]
+        z.mul_(100)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.sum().backward()
+
+
+def test_memory_of_another_library_is_kept():
+    layer, x = torch.nn.GRU(4, 3).cuda(), torch.ones(5, 2, 4, device="cuda")
+    (layer(x)[0].sum()).backward()
+    expected = layer.weight_ih_l0.grad.clone()
+    layer.zero_grad()
+    w = torch.from_dlpack(x)
+    y = layer(w)[0]
+    del x, w
+    others = [torch.full((5, 2, 4), 7.0, device="cuda") for _ in range(50)]
+    y.sum().backward()
+    assert torch.equal(layer.weight_ih_l0.grad, expected) and len(others) == 50
+
+
+def test_torchscript_runs_and_export_is_refused():
+    @torch.jit.script
+    def twice(x):
+        return (x * 2 + 1).relu()
+
+    for _ in range(4):
+        assert twice(torch.ones(3, device="cuda")).tolist() == [3.0] * 3
+    model = torch.nn.Linear(4, 4)
+    torch.export.export(model, (torch.ones(2, 4),))
+    with pytest.raises(RuntimeError, match="torch.export of tensors on a GPU is not supported"):
+        torch.export.export(model.cuda(), (torch.ones(2, 4, device="cuda"),))
+
+
+def test_an_emulation_of_tensors_on_the_cpu_is_entered():
+    import bitmma
+
+    x = (torch.randn(8, 512) * 2.0**-13).half()
+    plain = x @ x.T
+    with bitmma.torch.emulate("mi250x") as emulation:
+        found = x @ x.T
+    assert len(emulation.products) == 1 and not torch.equal(found, plain)

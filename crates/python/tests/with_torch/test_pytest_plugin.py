@@ -134,3 +134,17 @@ def test_the_page(suite, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     shown = page.partition("compares it -->\n```text\n")[2].partition("```\n")[0]
     assert "bitmma" in shown and shown in done.stdout, done.stdout
+
+
+def test_a_test_of_another_chip_is_skipped(tmp_path):
+    text = """
+import pytest
+@pytest.mark.chips("b200")
+def test_of_another_chip():
+    raise AssertionError("it is not run")
+def test_of_any():
+    pass
+"""
+    (tmp_path / "test_chips.py").write_text(text, encoding="utf-8")
+    done = run("-m", "bitmma", "pytest", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), "--chip", "h100", cwd=tmp_path)
+    assert done.returncode == 0 and (count(done, "passed"), count(done, "skipped")) == (1, 1), done.stdout

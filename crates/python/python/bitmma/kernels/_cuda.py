@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,25 @@ from ._chips import target_of
 from ._module import Module
 
 
-@functools.lru_cache(maxsize=256)
+#: What NVRTC compiled lately: of sources that include no files, which may change.
+_kept: dict[Any, tuple[str, list[str], str, str]] = {}
+MOST_KEPT = 64
+
+
 def _with_nvrtc(source: str, name: str, target: str, options: tuple[str, ...], expressions: tuple[str, ...]) -> tuple[str, list[str], str, str]:
-    return compile_cuda(_sass.folders(), source, name, target, list(options), list(expressions))
+    key = source, name, target, options, expressions, os.environ.get("BITMMA_LIBNVRTC"), os.environ.get("BITMMA_CUDA_TOOLS")
+    includes = any(re.match(r"-I|--?include|--?pre-include", option) for option in options) or re.search(r'#\s*include\s*"', source)
+    found = None if includes else _kept.get(key)
+    if found is None:
+        found = compile_cuda(_sass.folders(), source, name, target, list(options), list(expressions))
+        if not includes:
+            _kept[key] = found
+            while len(_kept) > MOST_KEPT:
+                _kept.pop(next(iter(_kept)), None)
+    return found
 
 
-#: Compilers of CUDA C++: of a source of that name, for a target, with options and name expressions. What NVRTC compiled lately is kept.
+#: Compilers of CUDA C++: of a source of that name, for a target, with options and name expressions.
 COMPILERS: dict[str, Any] = {"nvrtc": _with_nvrtc, "nvcc": _nvcc.compile_cuda}
 
 

@@ -19,6 +19,7 @@ DTYPES = {
     "bool": "bool", "char": "int8", "signed char": "int8", "unsigned char": "uint8", "short": "int16", "unsigned short": "uint16",
     "int": "int32", "unsigned int": "uint32", "long": "int64", "unsigned long": "uint64", "long long": "int64",
     "unsigned long long": "uint64", "float": "float32", "double": "float64", "__half": "float16", "__nv_bfloat16": "bfloat16",
+    "__nv_fp8_e4m3": "float8_e4m3fn", "__nv_fp8_e5m2": "float8_e5m2",
 }  # fmt: skip
 #: Pairs that are structures in C++.
 PAIRS = {"__half2": "float16", "__nv_bfloat162": "bfloat16"}
@@ -54,19 +55,24 @@ class Type(NamedTuple):
         """An argument as the launch takes it; an error if it cannot be one of this type."""
         given = dtype_name(value)
         element, count = elements(self.pointee)
-        is_code = element in CODES and given in ("uint16", "int16")  # that is how NumPy and others hold BF16
+        is_code = _kind(given) == f"int{8 if 'float8' in element else 16}" and element in (*CODES, "float8_e4m3fn", "float8_e5m2")  # as NumPy holds them
         if element and given and _kind(given) != _kind(element) and not is_code:
             raise PtxError(f"argument {index} is an array of {given}, but the kernel takes {self.name}: pass an array of {element}, or a view of it as {element}")
         if "*" in self.plain:
             return Address(value) if isinstance(value, int) and value else value
         element, count = elements(self.plain)
         if count and (isinstance(value, tuple) or structure_of(value) is None):
-            numbers = encode(value, CODES[element]) if element in CODES else np.asarray(value, element).reshape(-1)
+            numbers = encode(value, CODES[element]) if element in CODES else np.asarray(value).reshape(-1)
+            if "int" in element and numbers.dtype.kind == "f":
+                raise PtxError(f"argument {index} has {numbers.tolist()}, but the kernel takes {self.name}: integers")
+            numbers = numbers if element in CODES else numbers.astype(element)
             if len(numbers) != count:
                 raise PtxError(f"argument {index} has {len(numbers)} numbers, but the kernel takes {self.name}, which has {count}")
             return Structure(numbers.tobytes())
         if element in CODES and isinstance(value, (int, float, np.number)):
             return Structure(encode([value], CODES[element]).tobytes())
+        if element == "bool" and isinstance(value, (int, np.integer)):
+            return bool(value)
         if element and given:
             raise PtxError(f"argument {index} is an array, but the kernel takes {self.name}: pass a number")
         return value
@@ -82,10 +88,10 @@ def elements(name: str) -> tuple[str, int]:
     return DTYPES.get(name, ""), 0
 
 
-def _kind(dtype: str) -> tuple[str, str]:
-    """Whether it is of floats, and its bits: signs do not matter, and bytes are bytes."""
-    bits = re.sub(r"\D", "", dtype) or "8"
-    return ("float" if "float" in dtype else "int"), ("8" if dtype == "bool" else bits)
+def _kind(dtype: str) -> str:
+    """A dtype, or of integers their bits: signs do not matter, and truth values are bytes."""
+    found = re.fullmatch(r"u?int(\d+)", dtype)
+    return f"int{found[1]}" if found else "int8" if dtype == "bool" else dtype
 
 
 class Signature(NamedTuple):

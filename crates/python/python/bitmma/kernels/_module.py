@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -100,6 +102,7 @@ class Module:
         #: Its variables.
         self.variables = Variables(self)
         self._kernels: dict[str, Kernel] = {}
+        self._lock = threading.Lock()
         self._expressions: dict[str, str] = {}
         self._compile(expressions)
 
@@ -173,7 +176,10 @@ class Module:
                 Assumed,
                 stacklevel=4,
             )
-        variables = {name: held[name] for name, *_ in one.about["variables"] if name in held}
-        launched = run(one, grid, given, block=block, variables=variables, **options)
-        held.update(launched.variables)
+        # launches that may write to variables come one after the other
+        writes = any(not is_constant for _, _, is_constant, _ in one.about["variables"])
+        with self._lock if writes else contextlib.nullcontext():
+            variables = {name: held[name] for name, *_ in one.about["variables"] if name in held}
+            launched = run(one, grid, given, block=block, variables=variables, **options)
+            held.update(launched.variables)
         return launched

@@ -176,6 +176,9 @@ class emulate(TorchDispatchMode):
         self._given = args, options
         return self
 
+    of_gpu = False
+    """Whether it computes for the GPU that there seems to be alone, and not for tensors on the CPU."""
+
     def __init__(
         self,
         target: Target,
@@ -358,7 +361,7 @@ class emulate(TorchDispatchMode):
                 return func(*args, **kwargs or {})
         if gpu.IS_ON and pretended.concerns(func, args, kwargs or {}):  # also where this computes for the GPU
             return func(*args, **kwargs or {}) if pretended.passes(func) else pretended.run(func, args, kwargs or {}, self.again)
-        if gpu.is_the_cpus():
+        if self.of_gpu and gpu.is_the_cpus():
             return func(*args, **kwargs or {})
         since = None if graph.TELLS else graph.before(args)
         with apart():

@@ -142,7 +142,7 @@ class Calls(TorchFunctionMode):
         if func is _SDPA:  # here and not only where it is dispatched, as torch.func.vmap decomposes it before
             if on_gpu((*args, *kwargs.values())):
                 return on_host(func, args, kwargs, self)
-            if is_the_cpus():
+            if self._emulation.of_gpu and is_the_cpus():
                 return func(*args, **kwargs)
             with self._emulation._here.attends():
                 return attention.call(self._emulation, func, args, kwargs)

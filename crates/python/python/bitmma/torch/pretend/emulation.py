@@ -53,6 +53,8 @@ class OnChip(emulate):
     Doubtful kernels run, and are listed, unless ``doubtful`` is false.
     """
 
+    of_gpu = True
+
     def __init__(self, chip: str, doubtful: bool = True) -> None:
         self._operation = _Operation()
         super().__init__(chip, kernels=chip, attention="flash")

@@ -61,8 +61,10 @@ def host_storage(storage: Any) -> Any:
     block = getattr(storage, "_bitmma_block", None)
     if block is not None:
         return block.host
-    # made by PyTorch's C++ code, of memory that another storage owns
-    return torch._C._construct_storage_from_data_pointer(storage.data_ptr(), CPU, storage.nbytes())
+    # made by PyTorch's C++ code, which owns the memory
+    host: Any = torch._C._construct_storage_from_data_pointer(storage.data_ptr(), CPU, storage.nbytes())
+    host._bitmma_owner = storage
+    return host
 
 
 def to_gpu(tensor: torch.Tensor, storage: Any = None) -> torch.Tensor:

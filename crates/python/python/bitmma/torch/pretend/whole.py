@@ -22,6 +22,7 @@ class _Whole(torch.autograd.Function):
         with torch.enable_grad(), torch._C.DisableTorchFunction(), state.working():
             found, ctx.spec = pytree.tree_flatten(call(hosts))
         ctx.hosts, ctx.found = hosts, found
+        ctx.save_for_backward(*tensors)  # so that PyTorch says if one was changed in place
         results = [to_gpu(one.detach()) if isinstance(one, torch.Tensor) else one for one in found]
         ctx.mark_non_differentiable(*(one for one, own in zip(results, found) if isinstance(one, torch.Tensor) and not own.requires_grad))
         return (ctx.spec, *results)
@@ -29,6 +30,7 @@ class _Whole(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, _: Any, *gradients: Any) -> Any:
+        ctx.saved_tensors  # noqa: B018
         pairs = [(own, to_host(one.contiguous())) for own, one in zip(ctx.found, gradients) if isinstance(own, torch.Tensor) and own.requires_grad and one is not None]
         wanted = [one for one in ctx.hosts if one.requires_grad]
         with torch._C.DisableTorchFunction(), state.working():
