@@ -237,3 +237,13 @@ def test_an_emulation_of_tensors_on_the_cpu_is_entered():
     with bitmma.torch.emulate("mi250x") as emulation:
         found = x @ x.T
     assert len(emulation.products) == 1 and not torch.equal(found, plain)
+
+
+def test_memory_that_another_tensor_sees_is_not_freed():
+    x = torch.arange(4.0, device="cuda")
+    y = x.view(2, 2)
+    x.resize_(100_000)
+    others = [torch.full((4,), 7.0) for _ in range(100)]
+    assert torch.from_dlpack(y).tolist() == [[0.0, 1.0], [2.0, 3.0]] and len(others) == 100
+    x[:4] = torch.arange(4.0, device="cuda")
+    assert x.numel() == 100_000 and x[:4].tolist() == [0.0, 1.0, 2.0, 3.0]

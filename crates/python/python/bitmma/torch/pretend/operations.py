@@ -137,11 +137,15 @@ def _check_kind(tensor: torch.Tensor) -> None:
         raise NotImplementedError(f"{kind} on a GPU are not emulated")
 
 
+#: Operations that give a tensor more memory.
+_RESIZES = {"resize_", "resize_as_"}
+
+
 class _Sides:
     """The arguments of one call on the CPU, and what becomes of its results."""
 
-    def __init__(self, mixed: bool) -> None:
-        self.mixed, self.stays, self.gpu = mixed, False, False
+    def __init__(self, mixed: bool, resizes: bool) -> None:
+        self.mixed, self.resizes, self.stays, self.gpu = mixed, resizes, False, False
         self.given: list[tuple[torch.Tensor, torch.Tensor, int]] = []
         """Tensors of the GPU, what they are on the CPU, and where their memory is."""
 
@@ -154,6 +158,8 @@ class _Sides:
             _check_kind(value)
             self.gpu = True
             host = to_host(value)
+            if self.resizes:  # other tensors may see the memory, which a larger size would free
+                host = host.new_empty(0).set_(host.untyped_storage().clone(), host.storage_offset(), host.shape, host.stride())
             self.given.append((value, host, host.untyped_storage().data_ptr()))
             return host
         if isinstance(value, (list, tuple)):
@@ -203,7 +209,7 @@ def run(func: Any, args: Any, kwargs: dict[str, Any], emulated: Callable[[], Abs
     facts = _facts(func)
     if facts.name in _LIBRARY_OPERATIONS:
         return False
-    sides = _Sides(facts.name in _MIXED)
+    sides = _Sides(facts.name in _MIXED, facts.name in _RESIZES)
     with _disable_current_modes() if torch._C._len_torch_dispatch_stack() else nullcontext():
         hosts = [sides.host(one) for one in args]
         given = {name: sides.host(one) for name, one in kwargs.items()}
