@@ -10,6 +10,10 @@ use crate::stop::Work;
 
 /// Does work for each index below `count`, on the threads of a pool; a thread takes one after the other.
 fn each(count: usize, work: &(dyn Fn(usize) + Sync)) {
+    // to wake others for one piece takes longer than most pieces
+    if count < 2 {
+        return (0..count).for_each(work);
+    }
     let own = Work::current();
     run(|| {
         let indices = (0..count).into_par_iter().with_max_len(1);
