@@ -561,15 +561,12 @@ impl Launch<'_> {
                 unwritten.store(true, Relaxed);
             }
         };
-        let work = || {
-            // products of matrices are shared out by blocks
-            let count = bitmma_engine::threads::alone(|| blocks::run_all(&running, &start, &end, &fail));
-            executed.fetch_add(count, Relaxed);
-        };
+        let run_all = || blocks::run_all(&running, &start, &end, &fail);
         let (left, listener) = (AtomicUsize::new(threads), std::thread::current());
         let work = || {
             let _ends = Ends(&left, &listener);
-            work();
+            // products of matrices are shared out by blocks
+            executed.fetch_add(bitmma_engine::threads::alone(run_all), Relaxed);
         };
         let warps = blocks.saturating_mul(clusters.warps as u64);
         let is_short = warps.saturating_mul(kernel.steps.len() as u64) < SHORT && !kernel.has_loops();
@@ -590,7 +587,7 @@ impl Launch<'_> {
                 stopped
             });
         if is_short {
-            work();
+            executed.fetch_add(run_all(), Relaxed);
         }
         if stopped {
             return Err(Error::Stopped);
