@@ -180,11 +180,11 @@ def _chip_of(item: Any, session: Session) -> str:
     if _CHIP not in item.stash:
         params = getattr(getattr(item, "callspec", None), "params", {})
         # a method of unittest.TestCase has no parameters: it runs as the first chip
-        found = params.get(_PARAMETER) or _chips_of(item, session)[0][:1]
-        if not isinstance(found, (str, tuple, list)):  # none of its chips was asked for: it is skipped
-            found = session.chips
-        item.stash[_CHIP] = found if isinstance(found, str) else (found or session.chips)[0]
-    return str(item.stash[_CHIP])
+        found = params.get(_PARAMETER)
+        if not isinstance(found, str):  # as of a test that is skipped, as none of its chips was asked for
+            found = (_chips_of(item, session)[0] or session.chips)[0]
+        item.stash[_CHIP] = found
+    return item.stash[_CHIP]
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

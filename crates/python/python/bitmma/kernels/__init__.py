@@ -13,18 +13,14 @@ from ._trace import Product, Row, Trace, Watch
 
 __all__ = ["Launched", "Product", "Row", "TensorMap", "Trace", "Vector", "Watch", "compare", "cuda", "emulate", "launch_ptx", "on"]
 
+#: What is imported when it is asked for, and where it is.
+_LATER = {"compare": "_compare", "cuda": "_cuda", "emulate": "_triton", "on": "_triton"}
+
+
 def __getattr__(name: str) -> object:
-    """What needs Triton is imported when it is asked for."""
-    if name == "compare":
-        from . import _compare
+    """What needs Triton or a compiler is imported when it is asked for."""
+    if name in _LATER:
+        import importlib
 
-        return _compare.compare
-    if name == "cuda":
-        from . import _cuda
-
-        return _cuda.cuda
-    if name in ("emulate", "on"):
-        from . import _triton
-
-        return getattr(_triton, name)
+        return getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
     raise AttributeError(f"module 'bitmma.kernels' has no attribute {name!r}")

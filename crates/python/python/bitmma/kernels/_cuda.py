@@ -16,22 +16,18 @@ from ._chips import target_of
 from ._module import Module
 
 
-#: What NVRTC compiled lately: of sources that include no files, which may change.
-_kept: dict[Any, tuple[str, list[str], str, str]] = {}
-MOST_KEPT = 64
+@functools.lru_cache(maxsize=64)
+def _kept(surroundings: tuple[str | None, ...], *what: Any) -> tuple[str, list[str], str, str]:
+    """What NVRTC makes of a source; what it made lately is kept. ``surroundings``: what says which NVRTC it is."""
+    source, name, target, options, expressions = what
+    return compile_cuda(_sass.folders(), source, name, target, list(options), list(expressions))
 
 
 def _with_nvrtc(source: str, name: str, target: str, options: tuple[str, ...], expressions: tuple[str, ...]) -> tuple[str, list[str], str, str]:
-    key = source, name, target, options, expressions, os.environ.get("BITMMA_LIBNVRTC"), os.environ.get("BITMMA_CUDA_TOOLS")
+    # files that it includes may change
     includes = any(re.match(r"-I|--?include|--?pre-include", option) for option in options) or re.search(r'#\s*include\s*"', source)
-    found = None if includes else _kept.get(key)
-    if found is None:
-        found = compile_cuda(_sass.folders(), source, name, target, list(options), list(expressions))
-        if not includes:
-            _kept[key] = found
-            while len(_kept) > MOST_KEPT:
-                _kept.pop(next(iter(_kept)), None)
-    return found
+    surroundings = os.environ.get("BITMMA_LIBNVRTC"), os.environ.get("BITMMA_CUDA_TOOLS")
+    return (_kept.__wrapped__ if includes else _kept)(surroundings, source, name, target, options, expressions)
 
 
 #: Compilers of CUDA C++: of a source of that name, for a target, with options and name expressions.

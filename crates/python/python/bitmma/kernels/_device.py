@@ -47,10 +47,11 @@ class Device:
     def __init__(self, chip: str, capability: int, multiprocessors: int | None) -> None:
         self.chip, self.name = chip, f"NVIDIA {chip.upper()}"
         self.major, self.minor = divmod(capability, 10)
-        short = "".join(character for character in chip.lower() if character.isalnum())
+        #: The name by which tables have it.
+        self.short = "".join(character for character in chip.lower() if character.isalnum())
         if multiprocessors is not None and not (isinstance(multiprocessors, int) and multiprocessors > 0):
             raise OptionError(f"multiprocessors is {multiprocessors!r}; a positive integer was expected")
-        self._multiprocessors = multiprocessors or MULTIPROCESSORS.get(short)
+        self._multiprocessors = multiprocessors or MULTIPROCESSORS.get(self.short)
         shared, self.max_threads_per_multi_processor = LIMITS.get(capability, LIMITS[90])
         self.shared_memory_per_block, self.shared_memory_per_block_optin = SHARED_BY_DEFAULT, shared << 10
         # from 8.0 on a block leaves 1 KiB of it to the system

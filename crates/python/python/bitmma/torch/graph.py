@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
+from torch.utils import _pytree as pytree
 
 from ..errors import Error
 
@@ -57,16 +58,10 @@ def before(args: Any) -> Before:
 
 def _nodes(value: Any) -> Iterator[Any]:
     """Those of tensors, and of what they are views of, which is changed in place."""
-    if isinstance(value, torch.Tensor):
-        for tensor in (value, getattr(value, "_base", None)):
-            node = getattr(tensor, "grad_fn", None)
-            if node is not None:
-                yield node
-    elif isinstance(value, (tuple, list)):
-        for one in value:
-            yield from _nodes(one)
-    elif isinstance(value, dict):
-        yield from _nodes(list(value.values()))
+    for leaf in pytree.tree_leaves(value):
+        if isinstance(leaf, torch.Tensor):
+            found = (getattr(tensor, "grad_fn", None) for tensor in (leaf, leaf._base))
+            yield from (node for node in found if node is not None)
 
 
 def computed(emulations: tuple[emulate, ...], since: Before, result: Any) -> None:

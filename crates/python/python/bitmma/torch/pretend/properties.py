@@ -30,10 +30,9 @@ class Properties:
     max_threads_per_block = 1024
 
     def _table(self, name: str, place: int) -> int:
-        short = "".join(character for character in self._device.chip.lower() if character.isalnum())
-        if short not in _MEMORY:
+        if self._device.short not in _MEMORY:
             raise AttributeError(f"{name} of {self._device.chip} is not known to bitmma")
-        return _MEMORY[short][place]
+        return _MEMORY[self._device.short][place]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
