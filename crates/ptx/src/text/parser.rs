@@ -14,7 +14,7 @@ use super::{
 use crate::error::Error;
 use crate::matrix::LANES;
 
-/// Bytes of all parameters of an entry, at most (CUDA C++ Programming Guide, from CUDA 12.1 on).
+/// Bytes of a parameter, at most: as many as all those of an entry have (CUDA C++ Programming Guide, from CUDA 12.1 on).
 const MOST_PARAMETERS: u64 = 32_764;
 
 /// Registers that one function may name, lists of operands in each other, and bytes of a variable: far beyond what compilers
@@ -456,35 +456,28 @@ impl Parser {
 
     /// The bits of one: of a type of floats, and of bits as wide as one, a number is rounded to it.
     fn initial_value(&mut self, kind: &str) -> Result<u64, Error> {
-        let is_integer = |next: Option<&Kind>| matches!(next, Some(Kind::Integer(_)));
-        let negative = self.is('-');
-        if is_integer(self.tokens.get(self.at + usize::from(negative)).map(|token| &token.kind))
-            && !kind.starts_with('f')
-        {
-            return self.integer();
-        }
         let first = self.at;
-        self.at += usize::from(negative);
-        let value = match self.peek() {
-            Some(Kind::Single(bits)) => f64::from(f32::from_bits(*bits)),
-            Some(Kind::Double(bits)) => f64::from_bits(*bits),
-            _ => f64::NAN,
-        };
-        let plain = match (self.peek(), kind) {
-            (Some(Kind::Single(bits)), "f32" | "b32") => Some(u64::from(*bits)),
-            (Some(Kind::Double(bits)), "f64" | "b64") => Some(*bits),
-            (Some(Kind::Double(_)), "f32" | "b32") => Some(u64::from((value as f32).to_bits())),
-            (Some(Kind::Single(_)), "f64" | "b64") => Some(value.to_bits()),
-            _ => None,
-        };
-        let Some(code) = plain else {
-            self.at = first;
-            return Err(
-                self.error(format!("{} as an initial value of type {kind} is not supported", self.found()))
-            );
+        let negative = self.take('-');
+        let (code, sign) = match (self.peek(), kind) {
+            (Some(Kind::Integer(_)), _) if !kind.starts_with('f') => {
+                self.at = first;
+                return self.integer();
+            }
+            (Some(Kind::Single(bits)), "f32" | "b32") => (u64::from(*bits), 1 << 31),
+            (Some(Kind::Double(bits)), "f32" | "b32") => {
+                (u64::from((f64::from_bits(*bits) as f32).to_bits()), 1 << 31)
+            }
+            (Some(Kind::Single(bits)), "f64" | "b64") => {
+                (f64::from(f32::from_bits(*bits)).to_bits(), 1 << 63)
+            }
+            (Some(Kind::Double(bits)), "f64" | "b64") => (*bits, 1 << 63),
+            _ => {
+                self.at = first;
+                let what = format!("{} as an initial value of type {kind} is not supported", self.found());
+                return Err(self.error(what));
+            }
         };
         self.at += 1;
-        let sign = if kind.ends_with("64") { 1 << 63 } else { 1 << 31 };
         Ok(if negative { code ^ sign } else { code })
     }
 
