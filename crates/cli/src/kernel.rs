@@ -13,7 +13,8 @@ use arguments::{Given, Set};
 use source::Source;
 
 const HELP: &str = "\
-FILE is what a compiler prints (PTX): Triton, nvcc -ptx, Numba, cuda-python; or CUDA C++ (.cu), which NVRTC compiles here for --chip: it is looked for where ptxas is, in lib beside these folders, and as BITMMA_LIBNVRTC says. `show` lists the entries, their parameters and \
+FILE is what a compiler prints (PTX): Triton, nvcc -ptx, Numba, cuda-python; or CUDA C++ (.cu), which NVRTC compiles here for --chip: \
+it is looked for where ptxas is, in lib beside these folders, and as BITMMA_LIBNVRTC says. `show` lists the entries, their parameters and \
 every form with how its result is known: exact (IEEE 754 or the PTX manual), table (a function's table), model (a matrix \
 instruction's model), unordered (a sum of floats in the order of blocks), refused. It says what ptxas fuses and folds, and \
 which lines are doubtful. `run` runs an entry as a GPU would.

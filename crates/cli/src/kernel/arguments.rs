@@ -24,31 +24,39 @@ pub(super) enum Given {
     Null,
 }
 
-/// One `--set`: a variable's name and value.
+/// One `--set`: a variable's name and what it holds.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Set(String, Given);
+pub(super) struct Set(String, Held);
+
+#[derive(Clone, Debug, PartialEq)]
+enum Held {
+    /// The elements of an array.
+    File(PathBuf),
+    Bytes(Vec<u8>),
+}
 
 /// Reads `NAME=VALUE`.
 pub(super) fn set(text: &str) -> Result<Set, String> {
     let Some((name, value)) = text.split_once('=') else {
         return Err("expected NAME=VALUE, as in factors=factors.npy or count=i32:8".to_owned());
     };
-    match given(value)? {
+    let held = match given(value)? {
+        Given::File(path) => Held::File(path),
+        Given::Structure(bytes) => Held::Bytes(bytes),
+        Given::Number(kind, scalar) => Held::Bytes(scalar.bytes(&kind)),
         Given::Out(..) | Given::Null => {
-            Err("a variable is set to FILE.npy or to numbers with their types".to_owned())
+            return Err("a variable is set to FILE.npy or to numbers with their types".to_owned());
         }
-        value => Ok(Set(name.to_owned(), value)),
-    }
+    };
+    Ok(Set(name.to_owned(), held))
 }
 
 /// What variables hold.
 pub(super) fn variables(all: &[Set]) -> Result<HashMap<String, Vec<u8>>, Failure> {
     let bytes = |Set(name, value): &Set| {
         let bytes = match value {
-            Given::File(path) => read(path)?.bytes,
-            Given::Structure(bytes) => bytes.clone(),
-            Given::Number(kind, scalar) => scalar.bytes(kind),
-            Given::Out(..) | Given::Null => vec![],
+            Held::File(path) => read(path)?.bytes,
+            Held::Bytes(bytes) => bytes.clone(),
         };
         Ok((name.clone(), bytes))
     };
@@ -123,7 +131,7 @@ fn structure(text: &str) -> Result<Given, String> {
     let (mut bytes, mut align) = (vec![], 1);
     for member in text.split(',') {
         let Given::Number(kind, scalar) = given(member.trim())? else {
-            return Err(format!("'{member}' in a structure is no number with its type"));
+            return Err(format!("'{member}' in a structure is not a number with its type"));
         };
         let code = scalar.bytes(&kind);
         align = align.max(code.len());

@@ -27,7 +27,7 @@ functions! {
     }
 }
 
-/// Names the library, in place of where it is looked for.
+/// The variable that names the library. Without it the library is searched for.
 const VARIABLE: &str = "BITMMA_LIBNVRTC";
 
 /// The library's names, the newest release first.
@@ -98,7 +98,7 @@ const COMPILATION: c_int = 6;
 pub struct Nvrtc {
     api: Api,
     /// The folders of NVIDIA's own headers that were found beside it.
-    pub headers: Vec<PathBuf>,
+    headers: Vec<PathBuf>,
 }
 
 /// What is to be compiled.
