@@ -9,7 +9,7 @@
 //! found; where it was not, the path leads to a compare-and-swap that compares with what was found, or with another guess, before
 //! anything has an effect; and nothing later uses what came of the wrong guess.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::flow::{Flow, effects};
 use crate::instruction::table::is_pure;
@@ -52,6 +52,9 @@ struct State {
     /// Registers that have to do with the guess.
     values: BTreeMap<RegisterId, Value>,
     phase: Phase,
+    /// Between a compare-and-swap and the branch on what it found: atomic operations elsewhere, and what counts. A wrong guess must not
+    /// lead to them again.
+    passed: BTreeSet<usize>,
 }
 
 /// An address: the sum of registers, variables and an offset.
@@ -85,7 +88,7 @@ pub(crate) fn first_guesses(function: &Function, flow: &Flow) -> Vec<(usize, Sco
         let scope = swaps.iter().map(|at| scope(|word| all[*at].has(word))).min().unwrap_or_default();
         let bases: Vec<RegisterId> = registers(&place.0).collect();
         let moves = bases.iter().any(|base| writes(&all[load], *base));
-        let paths = Paths { function, load, swaps, bases };
+        let paths = Paths { function, load, swaps, bases, writers: &places.writers };
         (!paths.swaps.is_empty() && !moves && paths.decide_nothing()).then_some((load, scope))
     };
     (0..all.len()).filter(|at| is_plain_load(function, *at)).filter_map(guess).collect()
@@ -173,7 +176,10 @@ impl Places<'_> {
     /// What an instruction adds, and the constant that it adds.
     fn sum(&self, at: usize) -> Option<Place> {
         let instruction = &self.function.instructions[at];
-        let integer = || bits(instruction).is_some_and(|bits| bits >= 32);
+        let of_integers =
+            || instruction.form.rsplit('.').next().is_some_and(|kind| kind.starts_with(['u', 's', 'b']));
+        let integer =
+            || bits(instruction).is_some_and(|bits| bits >= 32) && of_integers() && !instruction.has("sat");
         match (instruction.name(), &instruction.operands.as_slice()[1..]) {
             _ if instruction.guard.is_some() => None,
             ("mov", [Operand::Symbol(name, offset)]) => Some((vec![Base::Symbol(name.clone())], *offset)),
@@ -200,13 +206,16 @@ struct Paths<'f> {
     swaps: Vec<usize>,
     /// The registers that the address is a sum of.
     bases: Vec<RegisterId>,
+    /// Instructions that write each register.
+    writers: &'f [Vec<usize>],
 }
 
 impl Paths<'_> {
     /// Whether nothing depends on what the load reads.
     fn decide_nothing(&self) -> bool {
         let Operand::Register(d) = self.function.instructions[self.load].operands[0] else { return false };
-        let first = State { values: BTreeMap::from([(d, Value::Guess)]), phase: Phase::Open };
+        let values = BTreeMap::from([(d, Value::Guess)]);
+        let first = State { values, phase: Phase::Open, passed: BTreeSet::new() };
         let mut seen = HashSet::new();
         let mut pending = vec![(self.load + 1, first)];
         while let Some((at, state)) = pending.pop() {
@@ -239,6 +248,8 @@ impl Paths<'_> {
             next.push((at + 1, state.clone()));
         }
         let depends = reads.iter().any(|id| state.depends(*id));
+        let counts = is_pure(instruction) && reads.iter().any(|id| writes.contains(id));
+        let repeats = state.phase != Phase::Asked && state.passed.contains(&at);
         let mut value = None;
         match instruction.name() {
             "ret" | "exit" | "trap" => return is_open.then_some(next),
@@ -248,6 +259,7 @@ impl Paths<'_> {
                     return None;
                 }
                 state.forget();
+                state.passed.clear();
                 value = Some(Value::Guess);
             }
             _ if self.swaps.contains(&at) => value = state.swap(instruction)?,
@@ -255,12 +267,25 @@ impl Paths<'_> {
             _ if depends => return None,
             "ld" | "fence" | "membar" | "nanosleep" => {}
             // between a compare-and-swap and the branch on what it found, as where two loops have had their guesses
-            "atom" | "red" if state.phase == Phase::Asked => {}
+            "atom" | "red" if state.phase == Phase::Asked => _ = state.passed.insert(at),
+            _ if repeats => return None,
             _ if !is_open => return None,
             _ => {}
         }
         if state.phase == Phase::Bound {
             value = value.or(Some(Value::Derived));
+        }
+        if counts && state.phase == Phase::Asked {
+            state.passed.insert(at);
+        }
+        // what only a wrong guess leads to: another value of a register that has several, but what was found instead
+        let is_found = |id: &RegisterId| state.values.get(id) == Some(&Value::Found);
+        if state.phase == Phase::Again && value.is_none() && !reads.iter().any(is_found) {
+            let varies = |id: &RegisterId| self.writers[*id as usize].len() > 1 || reads.contains(id);
+            value = writes.iter().any(varies).then_some(Value::Wrong);
+        }
+        if counts && repeats {
+            value = Some(Value::Wrong);
         }
         for id in &writes {
             match value {

@@ -220,15 +220,7 @@ impl Warp {
                         });
                     }
                     self.spin.changes |= changes;
-                    if !memory.written.load(std::sync::atomic::Ordering::Relaxed) {
-                        if launch.is_constant(at) {
-                            return Err(fault(format!(
-                                "writes to {}, which is in constant memory",
-                                memory.name
-                            )));
-                        }
-                        memory.written.store(true, std::sync::atomic::Ordering::Relaxed);
-                    }
+                    launch.writes(memory, at).map_err(fault)?;
                 }
             }
         }
@@ -325,6 +317,7 @@ impl Warp {
                     _ => {
                         let launch = block.launch;
                         let (memory, offset) = launch.global.checked(at, size, "changes").map_err(fault)?;
+                        launch.writes(memory, at).map_err(fault)?;
                         let flags = Some(&launch.global.flags);
                         let flag = (self.number, at + step);
                         let follows = block.clocks.acquire(flag, order, observes, flags) || observes;
@@ -336,7 +329,6 @@ impl Warp {
                         let new = apply(old);
                         memory.store(offset + step, bytes, new);
                         self.spin.changes |= new != old;
-                        memory.written.store(true, std::sync::atomic::Ordering::Relaxed);
                         launch.witness(memory, offset + step, bytes, self.line(launch.kernel), || {
                             self.thread(block, lane)
                         });

@@ -108,6 +108,17 @@ impl Running<'_> {
         variable.is_some_and(|variable| variable.is_constant)
     }
 
+    /// Notes that memory is written at an address there; an error if it is constant.
+    pub(super) fn writes(&self, memory: &Region, at: u64) -> Result<(), String> {
+        if !memory.written.load(Relaxed) {
+            if self.is_constant(at) {
+                return Err(format!("writes to {}, which is in constant memory", memory.name));
+            }
+            memory.written.store(true, Relaxed);
+        }
+        Ok(())
+    }
+
     /// An error if the run was stopped.
     pub(crate) fn look(&self) -> Result<(), Error> {
         if self.stop.load(Relaxed) { Err(Error::Stopped) } else { Ok(()) }

@@ -445,7 +445,9 @@ impl Parser {
                 Some(Kind::Mark(',')) if depth > 0 => self.at += 1,
                 _ => {
                     let code = self.initial_value(kind)?;
+                    let end = values.len() + bytes;
                     values.extend_from_slice(&code.to_le_bytes()[..bytes.min(8)]);
+                    values.resize(end, 0);
                 }
             }
             if depth == 0 {
@@ -467,9 +469,8 @@ impl Parser {
             (Some(Kind::Double(bits)), "f32" | "b32") => {
                 (u64::from((f64::from_bits(*bits) as f32).to_bits()), 1 << 31)
             }
-            (Some(Kind::Single(bits)), "f64" | "b64") => {
-                (f64::from(f32::from_bits(*bits)).to_bits(), 1 << 63)
-            }
+            // as ptxas does, which does not convert them
+            (Some(Kind::Single(bits)), "f64" | "b64") if !negative => (u64::from(*bits), 0),
             (Some(Kind::Double(bits)), "f64" | "b64") => (*bits, 1 << 63),
             _ => {
                 self.at = first;

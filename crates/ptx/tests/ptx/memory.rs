@@ -135,7 +135,8 @@ fn initial_values_have_the_type_of_their_variable() {
         (".b32 c[2] = {0.5, 7}", words(&[half, 7])),
         (".v2 .f32 c = {0.5, -0.5}", words(&[half, half | 1 << 31])),
         (".f32 c[2] = {0f3F000000, 0d3FE0000000000000}", words(&[half; 2])),
-        (".f64 c[2] = {0.5, 0f3F000000}", [0.5f64.to_le_bytes(), 0.5f64.to_le_bytes()].concat()),
+        (".f64 c[2] = {0.5, 0f3F000000}", [0.5f64.to_le_bytes(), u64::from(half).to_le_bytes()].concat()),
+        (".b128 c[2] = {1, 2}", [1u128.to_le_bytes(), 2u128.to_le_bytes()].concat()),
         (".b64 c = -0.5", (-0.5f64).to_le_bytes().to_vec()),
         (".s16 c[2] = {-2, 3}", vec![0xfe, 0xff, 3, 0]),
         (".u8 c[] = {1, 2, 255}", vec![1, 2, 255]),
@@ -175,11 +176,18 @@ fn parameters_are_read_by_generic_addresses() {
 fn constant_memory_is_not_written() {
     let text = ".version 8.4\n.target sm_80\n.address_size 64\n.const .u32 c = 5;\n.visible .entry one()\n{\n.reg .b64 %d<3>; .reg .b32 %r<3>;\n\
         mov.u64 %d1, c; cvta.const.u64 %d2, %d1; mov.u32 %r1, 1; st.u32 [%d2], %r1;\nret;\n}\n";
-    let program = Program::parse(text).expect("reads");
-    let kernel = program.kernel(None, None, Mode::Text).expect("decodes");
-    let launch = Launch { block: Some([1; 3]), ..Launch::new(&kernel, [1; 3]) };
-    let error = launch.run(&[], &mut [], &mut || false).expect_err("constant").to_string();
-    assert!(error.contains("writes to variable 'c', which is in constant memory"), "{error}");
+    for write in [
+        "st.u32 [%d2], %r1;",
+        "atom.add.u32 %r2, [%d2], %r1;",
+        "red.add.u32 [%d2], %r1;",
+        "atom.cas.b32 %r2, [%d2], %r1, %r1;",
+    ] {
+        let program = Program::parse(&text.replace("st.u32 [%d2], %r1;", write)).expect("reads");
+        let kernel = program.kernel(None, None, Mode::Text).expect("decodes");
+        let launch = Launch { block: Some([1; 3]), ..Launch::new(&kernel, [1; 3]) };
+        let error = launch.run(&[], &mut [], &mut || false).expect_err(write).to_string();
+        assert!(error.contains("writes to variable 'c', which is in constant memory"), "{error}");
+    }
     let twice = text.replace(".visible", ".visible .entry one()\n{\nret;\n}\n.visible");
     let error = Program::parse(&twice).expect_err("twice").to_string();
     assert!(error.contains("entry 'one' is declared twice"), "{error}");

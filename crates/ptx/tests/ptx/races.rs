@@ -880,6 +880,42 @@ const RACES: &[Wrong] = &[
         &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
     ),
     (
+        "a step that is another one after a wrong guess",
+        4,
+        64,
+        "ld.global.b32 %r10, [%d1+4096]; mov.u32 %r14, 1; add.s64 %d5, %d1, 8192;\n\
+         again: mov.b32 %r11, %r10; add.u32 %r12, %r11, %r14; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
+         setp.eq.s32 %p1, %r11, %r10; @%p1 bra end; mov.u32 %r14, 100; bra again; end:",
+        &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
+    ),
+    (
+        "a count of wrong guesses",
+        4,
+        64,
+        "ld.global.b32 %r10, [%d1+4096]; mov.u32 %r14, 1; add.s64 %d5, %d1, 8192;\n\
+         again: mov.b32 %r11, %r10; add.u32 %r12, %r11, %r14; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
+         add.u32 %r8, %r8, 1; setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; atom.global.exch.b32 %r15, [%d5], %r8;",
+        &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
+    ),
+    (
+        "an address that depends on whether a guess was wrong",
+        4,
+        64,
+        "ld.global.b32 %r10, [%d1+4096]; mov.u32 %r14, 1; add.s64 %d5, %d1, 8192;\n\
+         again: mov.b32 %r11, %r10; add.u32 %r12, %r11, %r14; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
+         setp.eq.s32 %p1, %r11, %r10; @%p1 bra end; add.s64 %d5, %d1, 8256; bra again; end: atom.global.exch.b32 %r15, [%d5], 7;",
+        &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
+    ),
+    (
+        "what is counted in every turn",
+        4,
+        64,
+        "ld.global.b32 %r10, [%d1+4096]; mov.u32 %r14, 1; add.s64 %d5, %d1, 8192;\n\
+         again: mov.b32 %r11, %r10; add.u32 %r12, %r11, %r14; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
+         red.global.add.u32 [%d5], 1; setp.ne.s32 %p1, %r11, %r10; @%p1 bra again;",
+        &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
+    ),
+    (
         "a guess at another address",
         4,
         64,
