@@ -55,6 +55,8 @@ struct State {
     /// Between a compare-and-swap and the branch on what it found: atomic operations elsewhere, and what counts. A wrong guess must not
     /// lead to them again.
     passed: BTreeSet<usize>,
+    /// After a wrong guess, what a turn leaves to the next one that this turn has written anew.
+    renewed: BTreeSet<RegisterId>,
 }
 
 /// An address: the sum of registers, variables and an offset.
@@ -79,6 +81,8 @@ pub(crate) fn first_guesses(function: &Function, flow: &Flow) -> Vec<(usize, Sco
         effects(instruction).0.into_iter().for_each(|id| writers[id as usize].push(at));
     }
     let places = Places { function, flow, writers };
+    let idle = decide_nothing_but_pauses(function);
+    let graph = Graph::of(flow);
     let swaps: Vec<_> = swaps.into_iter().filter_map(|at| Some((at, places.of(at, 1)?))).collect();
     let guess = |load: usize| {
         let place = places.of(load, 1)?;
@@ -88,10 +92,37 @@ pub(crate) fn first_guesses(function: &Function, flow: &Flow) -> Vec<(usize, Sco
         let scope = swaps.iter().map(|at| scope(|word| all[*at].has(word))).min().unwrap_or_default();
         let bases: Vec<RegisterId> = registers(&place.0).collect();
         let moves = bases.iter().any(|base| writes(&all[load], *base));
-        let paths = Paths { function, load, swaps, bases, writers: &places.writers };
-        (!paths.swaps.is_empty() && !moves && paths.decide_nothing()).then_some((load, scope))
+        if swaps.is_empty() || moves {
+            return None;
+        }
+        let first = graph.reached(&graph.after, &[load], |at| at == load || swaps.contains(&at));
+        let [after, before] =
+            [&graph.after, &graph.before].map(|next| graph.reached(next, &swaps, |at| at == load));
+        let turns: Vec<bool> = after.iter().zip(&before).map(|(a, b)| *a && *b).collect();
+        let writers = &places.writers;
+        let carried = writers.iter().map(|all| all.iter().any(|at| turns[*at])).collect();
+        let paths = Paths { function, load, swaps, bases, writers, idle: &idle, first, turns, carried };
+        paths.decide_nothing().then_some((load, scope))
     };
     (0..all.len()).filter(|at| is_plain_load(function, *at)).filter_map(guess).collect()
+}
+
+/// Whether each register decides at most how long `nanosleep` takes.
+fn decide_nothing_but_pauses(function: &Function) -> Vec<bool> {
+    let mut idle = vec![true; function.registers.len()];
+    let effects: Vec<_> = function.instructions.iter().map(effects).collect();
+    loop {
+        let before = idle.clone();
+        for (instruction, (writes, reads)) in function.instructions.iter().zip(&effects) {
+            let is_idle = is_pure(instruction) && writes.iter().all(|id| idle[*id as usize]);
+            if !is_idle && instruction.name() != "nanosleep" {
+                reads.iter().for_each(|id| idle[*id as usize] = false);
+            }
+        }
+        if idle == before {
+            return idle;
+        }
+    }
 }
 
 /// Whether an instruction loads one register by a weak access.
@@ -128,6 +159,47 @@ fn bits(instruction: &Instruction) -> Option<u32> {
 /// The space of an access; generic addresses of global memory are its own.
 fn space(instruction: &Instruction) -> &'static str {
     if instruction.form.contains(".shared") { "shared" } else { "global" }
+}
+
+/// Which instructions come after and before each.
+struct Graph {
+    after: Vec<Vec<usize>>,
+    before: Vec<Vec<usize>>,
+}
+
+impl Graph {
+    fn of(flow: &Flow) -> Graph {
+        let mut after = vec![];
+        for block in 0..flow.blocks() {
+            let last = flow.range(block).end - 1;
+            after.extend(flow.range(block).map(|at| match at == last {
+                false => vec![at + 1],
+                true => {
+                    let next = flow.successors(block).filter(|next| *next < flow.blocks());
+                    next.map(|next| flow.range(next).start).collect()
+                }
+            }));
+        }
+        let mut before = vec![vec![]; after.len()];
+        for (at, all) in after.iter().enumerate() {
+            all.iter().for_each(|next| before[*next].push(at));
+        }
+        Graph { after, before }
+    }
+
+    /// What comes next to some instructions, and to those in turn, but to none that `stops`.
+    fn reached(&self, next: &[Vec<usize>], from: &[usize], stops: impl Fn(usize) -> bool) -> Vec<bool> {
+        let mut reached = vec![false; next.len()];
+        let mut pending = from.to_vec();
+        while let Some(at) = pending.pop() {
+            for next in &next[at] {
+                if !std::mem::replace(&mut reached[*next], true) && !stops(*next) {
+                    pending.push(*next);
+                }
+            }
+        }
+        reached
+    }
 }
 
 struct Places<'f> {
@@ -208,6 +280,14 @@ struct Paths<'f> {
     bases: Vec<RegisterId>,
     /// Instructions that write each register.
     writers: &'f [Vec<usize>],
+    /// Registers that decide at most how long `nanosleep` takes.
+    idle: &'f [bool],
+    /// Instructions between the load and a first compare-and-swap.
+    first: Vec<bool>,
+    /// Instructions between a compare-and-swap and the next one.
+    turns: Vec<bool>,
+    /// Registers that those write.
+    carried: Vec<bool>,
 }
 
 impl Paths<'_> {
@@ -215,7 +295,7 @@ impl Paths<'_> {
     fn decide_nothing(&self) -> bool {
         let Operand::Register(d) = self.function.instructions[self.load].operands[0] else { return false };
         let values = BTreeMap::from([(d, Value::Guess)]);
-        let first = State { values, phase: Phase::Open, passed: BTreeSet::new() };
+        let first = State { values, phase: Phase::Open, passed: BTreeSet::new(), renewed: BTreeSet::new() };
         let mut seen = HashSet::new();
         let mut pending = vec![(self.load + 1, first)];
         while let Some((at, state)) = pending.pop() {
@@ -262,10 +342,16 @@ impl Paths<'_> {
                 state.passed.clear();
                 value = Some(Value::Guess);
             }
-            _ if self.swaps.contains(&at) => value = state.swap(instruction)?,
+            _ if self.swaps.contains(&at) => {
+                if self.is_stale(&state, instruction.operands.get(3)) {
+                    return None;
+                }
+                value = state.swap(instruction)?;
+            }
             _ if is_pure(instruction) => value = self.computed(instruction, &reads, &state),
+            "nanosleep" => {}
             _ if depends => return None,
-            "ld" | "fence" | "membar" | "nanosleep" => {}
+            "ld" | "fence" | "membar" => {}
             // between a compare-and-swap and the branch on what it found, as where two loops have had their guesses
             "atom" | "red" if state.phase == Phase::Asked => _ = state.passed.insert(at),
             _ if repeats => return None,
@@ -278,16 +364,17 @@ impl Paths<'_> {
         if counts && state.phase == Phase::Asked {
             state.passed.insert(at);
         }
-        // what only a wrong guess leads to: another value of a register that has several, but what was found instead
-        let is_found = |id: &RegisterId| state.values.get(id) == Some(&Value::Found);
-        if state.phase == Phase::Again && value.is_none() && !reads.iter().any(is_found) {
-            let varies = |id: &RegisterId| self.writers[*id as usize].len() > 1 || reads.contains(id);
-            value = writes.iter().any(varies).then_some(Value::Wrong);
+        if state.phase == Phase::Again && value.is_none() && self.differs(at, &state, &writes, &reads) {
+            value = Some(Value::Wrong);
         }
         if counts && repeats {
             value = Some(Value::Wrong);
         }
-        for id in &writes {
+        let renews = state.phase == Phase::Again && guard.is_none();
+        for id in writes.iter().filter(|id| !self.idle[**id as usize]) {
+            if renews && self.carried[*id as usize] {
+                state.renewed.insert(*id);
+            }
             match value {
                 Some(value) => _ = state.values.insert(*id, value),
                 None => _ = state.values.remove(id),
@@ -302,6 +389,25 @@ impl Paths<'_> {
         }
         next.push((at + 1, state));
         Some(next)
+    }
+
+    /// Whether an instruction that follows a wrong guess computes something else than one does that follows the load.
+    fn differs(&self, at: usize, state: &State, writes: &[RegisterId], reads: &[RegisterId]) -> bool {
+        let is_only_here = |at: &usize| self.turns[*at] && !self.first[*at];
+        let has_others = |id: &RegisterId| self.writers[*id as usize].iter().any(|at| !is_only_here(at));
+        let reads_found = reads.iter().any(|id| state.values.get(id) == Some(&Value::Found));
+        reads.iter().any(|id| self.is_left(state, *id))
+            || is_only_here(&at) && !reads_found && writes.iter().any(has_others)
+    }
+
+    /// Whether a turn left a register to the next one, which follows a wrong guess.
+    fn is_left(&self, state: &State, id: RegisterId) -> bool {
+        let is_known = state.values.contains_key(&id) || state.renewed.contains(&id);
+        state.phase == Phase::Again && self.carried[id as usize] && !is_known
+    }
+
+    fn is_stale(&self, state: &State, operand: Option<&Operand>) -> bool {
+        matches!(operand, Some(Operand::Register(id)) if self.is_left(state, *id))
     }
 
     fn branch(&self, at: usize, instruction: &Instruction, mut state: State) -> Option<Vec<(usize, State)>> {
@@ -327,7 +433,7 @@ impl Paths<'_> {
                 state.phase = Phase::Bound;
                 Some(vec![(*target, state.clone()), (at + 1, state)])
             }
-            _ if state.depends(guard) => None,
+            _ if state.depends(guard) || self.is_left(&state, guard) => None,
             _ => Some(vec![(*target, state.clone()), (at + 1, state)]),
         }
     }
@@ -371,6 +477,7 @@ impl State {
     fn forget(&mut self) {
         self.values.retain(|_, value| *value != Value::Found);
         self.values.values_mut().for_each(|value| *value = Value::Wrong);
+        self.renewed.clear();
     }
 
     /// What a compare-and-swap at the address returns.

@@ -907,6 +907,25 @@ const RACES: &[Wrong] = &[
         &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
     ),
     (
+        "a step that grows before it is known whether a guess was wrong",
+        4,
+        64,
+        "ld.global.b32 %r10, [%d1+4096]; mov.u32 %r14, 1; add.s64 %d5, %d1, 8192;\n\
+         again: mov.b32 %r11, %r10; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r14;\n\
+         add.u32 %r14, %r14, 1; setp.ne.s32 %p1, %r11, %r10; @%p1 bra again;",
+        &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
+    ),
+    (
+        "a branch by what the turn before has left",
+        4,
+        64,
+        "ld.global.b32 %r10, [%d1+4096]; setp.eq.u32 %p2, %r1, %r1; add.s64 %d5, %d1, 8192;\n\
+         again: mov.b32 %r11, %r10; add.u32 %r12, %r11, 1; @%p2 bra one; add.u32 %r12, %r11, 2;\n\
+         one: atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
+         setp.ne.s32 %p1, %r11, %r10; setp.ne.u32 %p2, %r1, %r1; @%p1 bra again;",
+        &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 11"],
+    ),
+    (
         "what is counted in every turn",
         4,
         64,
