@@ -1,11 +1,11 @@
 //! A launch: arguments, grid, blocks on threads.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Mutex;
 use std::sync::atomic::{
     AtomicBool, AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::argument::{Argument, Buffer};
@@ -533,11 +533,16 @@ impl Launch<'_> {
             printed: Mutex::default(),
             sought: how.sought.map(|access| Sought { access, found: Mutex::new(None) }),
         };
-        let cores = match self.limits.threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            threads => threads,
+        let threads = if self.is_alone(how) || count == 1 {
+            1
+        } else {
+            match self.limits.threads {
+                0 => cores(),
+                threads => threads,
+            }
+            .min(count.min(256) as usize)
+            .max(1)
         };
-        let threads = if self.is_alone(how) { 1 } else { cores.min(count.min(256) as usize).max(1) };
         let next = AtomicU64::new(0);
         let failed: Mutex<Option<(u64, Error)>> = Mutex::new(None);
         let unwritten = AtomicBool::new(false);
@@ -683,4 +688,10 @@ struct WitnessOf {
     region: String,
     offset: u64,
     found: Option<(u32, Thread)>,
+}
+
+/// Threads that this machine runs at once, asked once: Linux reads files to say it.
+fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }

@@ -46,6 +46,8 @@ class Launched:
 
 def _dimensions(name: str, sizes: Any) -> tuple[int, int, int]:
     """A grid or a block: an integer, or one to three of them."""
+    if type(sizes) is int and 0 < sizes < 1 << 32:
+        return sizes, 1, 1
     try:
         given = tuple(map(operator.index, sizes if isinstance(sizes, Iterable) else (sizes,)))
     except TypeError:
@@ -172,7 +174,8 @@ def run(
         )
     memory.write_back(buffers, after)
     # as a GPU's driver does
-    print(traced["printed"], end="")
+    if traced["printed"]:
+        print(traced["printed"], end="")
     return Launched(
         instructions,
         about["doubts"],

@@ -72,9 +72,13 @@ def _around(start: int, end: int, size: int, row: int) -> tuple[int, int]:
     return max(0, start - around) // ALIGNMENT * ALIGNMENT, min(size, end + around)
 
 
+def _bounds(array: Any) -> Any:
+    """Where an array begins and ends."""
+    return np.lib.array_utils.byte_bounds(array) if hasattr(np.lib, "array_utils") else np.byte_bounds(array)
+
+
 def _of_numpy(array: Any, argument: int, called: str) -> Span:
     """Of a NumPy array."""
-    bounds = np.lib.array_utils.byte_bounds if hasattr(np.lib, "array_utils") else np.byte_bounds
     address = array.__array_interface__["data"][0]
     if not array.size:
         return Span(np.empty(0, np.uint8), address, True, 0, argument, slice(0, 0), ((0,), (1,)))
@@ -85,7 +89,8 @@ def _of_numpy(array: Any, argument: int, called: str) -> Span:
         owner = owner.base
     if not (owner.flags.c_contiguous or owner.flags.f_contiguous) or array.flags.writeable > owner.flags.writeable:
         owner = array
-    (low, high), (first, last) = bounds(owner), bounds(array)
+    first, last = _bounds(array)
+    low, high = (first, last) if owner is array else _bounds(owner)
     plain = owner.view(np.ndarray)
     if owner.flags.c_contiguous or owner.flags.f_contiguous:
         view = (plain if owner.flags.c_contiguous else plain.T).reshape(-1).view(np.uint8)
@@ -161,12 +166,14 @@ class Memory:
 
     def argument(self, index: int, value: Any) -> Any:
         """A span, a map, a structure, a number or None."""
+        if value is None or type(value) in (int, float):  # most are, and a launch is short
+            return value
         if isinstance(value, TensorMap):
             return Mapped(self.argument(index, value.array), value.fields())
         given = structure_of(value)
         if given is not None:
             return Packed(given.bytes, {at: self.argument(index, array) for at, array in given.pointers.items()})
-        if value is None or isinstance(value, (bool, int, float)):
+        if isinstance(value, (bool, int, float)):
             return int(value) if isinstance(value, bool) else value
         if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
             if value.dtype.kind not in "biuf":
