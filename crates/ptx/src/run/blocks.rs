@@ -109,7 +109,7 @@ impl<'l> Live<'l> {
     fn start(&mut self, running: &Running<'_>, number: u64) {
         (self.number, self.in_vain) = (number, 0);
         // numbers are from 1; beyond what a mark can hold, clusters are not told apart
-        let mark = u32::try_from(number + 1).unwrap_or(u32::MAX).min((1 << 28) - 2);
+        let mark = u32::try_from(number + 1).unwrap_or(u32::MAX).min((1 << 27) - 2);
         self.clocks.start(mark, self.blocks.len(), (running.clusters.warps, running.clusters.stride));
         for (rank, (block, warps)) in self.blocks.iter_mut().zip(&mut self.warps).enumerate() {
             block.iter_mut().for_each(|block| block.start((number, rank), warps));

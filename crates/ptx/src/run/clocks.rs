@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use super::cluster::Warps;
 use super::flags::Flags;
 use crate::program::{Order, Scope};
 
@@ -98,9 +99,9 @@ impl By<'_> {
     }
 
     /// Bits of the warps of other blocks of the cluster.
-    pub(super) fn others(self) -> u64 {
+    pub(super) fn others(self) -> Warps {
         let first = usize::from(self.warp) / self.clocks.stride * self.clocks.stride;
-        (0..self.clocks.stride).fold(u64::MAX, |others, warp| others & !(1 << (first + warp)))
+        (0..self.clocks.stride).fold(Warps::MAX, |others, warp| others & !(1 << (first + warp)))
     }
 
     /// Whether everything that the block did at a time is ordered before what anyone does now.
@@ -151,8 +152,8 @@ struct Released {
 pub(super) struct Meeting {
     /// How often it is complete.
     pub(super) phases: u32,
-    /// Bits of the warps that have arrived.
-    pub(super) arrived: u64,
+    /// The warps that have arrived.
+    pub(super) arrived: Warps,
     /// What they did before, and what those of the phase before did.
     gathered: Left,
     released: Left,

@@ -16,8 +16,11 @@ pub(crate) struct Clusters {
     pub(super) stride: usize,
 }
 
+/// A bit for each warp of a cluster.
+pub(super) type Warps = u128;
+
 /// Warps of a cluster, at most.
-pub(super) const MOST_WARPS: usize = 64;
+pub(super) const MOST_WARPS: usize = Warps::BITS as usize;
 
 impl Clusters {
     /// Clusters of blocks of that many warps.

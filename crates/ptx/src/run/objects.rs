@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::clocks::{By, Left};
+use super::cluster::Warps;
 use super::flight::Key;
 
 /// A barrier object (PTX ISA, "Contents of the mbarrier object").
@@ -30,7 +31,7 @@ pub(super) struct Barrier {
     has_products: bool,
     /// Warps that have not seen that the phase before, which waited for copies or products, was not complete. Each sees it once: on a
     /// GPU they may come as late.
-    unseen: u64,
+    unseen: Warps,
     /// Those that have seen that it is complete, and when: who learns of that sees it at once.
     seen: Vec<(u8, u32)>,
 }
@@ -189,7 +190,7 @@ impl Barrier {
             self.pending = self.expected;
             self.released = std::mem::take(&mut self.gathered);
             let is_late = std::mem::take(&mut self.has_products) || !self.started.pieces.is_empty();
-            self.unseen = if is_late { u64::MAX } else { 0 };
+            self.unseen = if is_late { Warps::MAX } else { 0 };
             self.seen.clear();
             self.arrived.append(&mut self.started);
         }

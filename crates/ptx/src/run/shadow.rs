@@ -68,16 +68,16 @@ pub(super) struct Check {
 }
 
 impl Touch {
-    /// 26 bits of time, 28 of the cluster, 6 of the warp, 4 of bytes.
+    /// 26 bits of time, 27 of the cluster, 7 of the warp, 4 of bytes.
     #[inline(always)]
     fn pack(self) -> u64 {
         let time = u64::from(self.time.min((1 << 26) - 1));
-        time << 38 | u64::from(self.agent.0) << 10 | u64::from(self.agent.1) << 4 | u64::from(self.bytes)
+        time << 38 | u64::from(self.agent.0) << 11 | u64::from(self.agent.1) << 4 | u64::from(self.bytes)
     }
 
     #[inline(always)]
     fn unpack(bits: u64) -> Touch {
-        let agent = ((bits >> 10) as u32 & ((1 << 28) - 1), (bits >> 4) as u8 & 63);
+        let agent = ((bits >> 11) as u32 & ((1 << 27) - 1), (bits >> 4) as u8 & 127);
         Touch { time: (bits >> 38) as u32, agent, bytes: bits as u8 & 15 }
     }
 

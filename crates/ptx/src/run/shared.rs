@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::clocks::{By, Kind};
+use super::cluster::Warps;
 use super::fault::{Race, Where};
 use super::global::is_aligned;
 use crate::program::Scope;
@@ -12,8 +13,7 @@ use crate::program::Scope;
 #[repr(C, packed(4))]
 struct Touch {
     time: u32,
-    /// Bits of the warps of the cluster.
-    warps: u64,
+    warps: Warps,
 }
 
 /// What is known of a word, or of each word of a line alike.
@@ -74,7 +74,7 @@ impl Mark {
     fn touch(&mut self, (kind, follows): (Kind, bool), bytes: u8, by: By<'_>) -> Option<More> {
         let (touch, known) = (&mut self.touches[kind as usize], &mut self.bytes[kind as usize]);
         let now = by.now;
-        let own = 1u64 << by.warp;
+        let own = 1 << by.warp;
         if touch.time == now && (*known == bytes || touch.warps == own) {
             touch.warps |= own;
             *known |= bytes;
@@ -92,7 +92,7 @@ impl Mark {
     #[inline(always)]
     fn racer(&self, kind: Kind, bytes: u8, by: By<'_>) -> Option<u8> {
         let touch = *self.touches.get(kind as usize)?;
-        if by.is_old(touch.time) || touch.warps == 1u64 << by.warp || self.bytes[kind as usize] & bytes == 0 {
+        if by.is_old(touch.time) || touch.warps == 1 << by.warp || self.bytes[kind as usize] & bytes == 0 {
             return None;
         }
         touch.racer(by)
@@ -660,7 +660,7 @@ fn keep(
 ) {
     let aside = match kind {
         Kind::StrongRead | Kind::StrongReadInBlock | Kind::StrongInBlock => {
-            Some(More { kind, touch: Touch { time: by.now, warps: 1u64 << by.warp }, bytes })
+            Some(More { kind, touch: Touch { time: by.now, warps: 1 << by.warp }, bytes })
         }
         _ => mark.touch((kind, follows), bytes, by),
     };

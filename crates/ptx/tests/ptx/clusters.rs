@@ -441,9 +441,9 @@ fn launches_with_wrong_clusters_are_errors() {
         ((4, 4, 1), ".maxclusterrank 2", "a cluster of (4, 1, 1) blocks cannot run: it must have 1 to 2"),
         ((32, 32, 1), "", "a cluster of (32, 1, 1) blocks cannot run: it must have 1 to 16"),
         (
-            (8, 8, 288),
+            (8, 8, 544),
             "",
-            "a cluster of 8 blocks of 9 warps is not supported: a cluster may have 64 warps here",
+            "a cluster of 8 blocks of 17 warps is not supported: a cluster may have 128 warps here",
         ),
         ((4, 0, 1), ".blocksareclusters .reqnctapercluster 2", ".blocksareclusters is not supported"),
     ] {
@@ -451,6 +451,22 @@ fn launches_with_wrong_clusters_are_errors() {
         assert!(error.contains(expected), "{error}");
     }
     run((4, 0, 1), ".explicitcluster .reqnctapercluster 2 .maxclusterrank 8", 1, MEET).expect("runs");
+}
+
+const RELAXED: &str = "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;";
+
+#[test]
+fn the_last_of_128_warps_is_told_apart() {
+    let body = |meet: &str| {
+        format!(
+            "setp.eq.u32 %p2, %r1, 255; @%p2 st.shared::cta.u32 [s], %r2; {meet} {NEXT} mad.wide.u32 %d3, %r4, 4, %d2;\n\
+             @%p1 ld.shared::cluster.u32 %r10, [%r7]; @%p1 st.global.u32 [%d3], %r10; {MEET}"
+        )
+    };
+    let next: Vec<u32> = (1..17).map(|rank| rank % 16).collect();
+    assert_eq!(left((16, 16, 256), &body(MEET)).expect("runs")[..16], next);
+    let error = left((16, 16, 256), &body(RELAXED)).expect_err("nothing orders two blocks");
+    assert!(error.contains("thread (255, 0, 0)"), "{error}");
 }
 
 /// Each thread adds what the threads of its number hold in all blocks of the cluster.
