@@ -72,6 +72,9 @@ def test_seeds():
     assert torch.equal(draw()[0], first) and torch.cuda.initial_seed() == 7
     generator = torch.Generator(device="cuda").manual_seed(7)
     assert torch.equal(torch.randn(3, device="cuda", generator=generator), first) and generator.device.type == "cuda"
+    again = generator.get_state()
+    third = torch.randn(3, device="cuda", generator=generator)
+    assert torch.equal(torch.randn(3, device="cuda", generator=generator.set_state(again)), third) and not torch.equal(third, first)
     assert state.tolist()[:8] == [7, *[0] * 7] and len(state) == 16, "a seed and an offset"
     torch.cuda.manual_seed_all(7)
     F.dropout(torch.ones(100, device="cuda"))
@@ -247,3 +250,70 @@ def test_memory_that_another_tensor_sees_is_not_freed():
     assert torch.from_dlpack(y).tolist() == [[0.0, 1.0], [2.0, 3.0]] and len(others) == 100
     x[:4] = torch.arange(4.0, device="cuda")
     assert x.numel() == 100_000 and x[:4].tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+SOURCE = r"""
+extern "C" __global__ void add(const float* x, const float* y, float* z, int n, double factor) {
+  int at = threadIdx.x + blockIdx.x * blockDim.x;
+  if (at < n) z[at] = x[at] + y[at] * factor;
+}
+template <typename T> __global__ void turned(T* x) {
+  extern __shared__ char memory[];
+  T* all = (T*)memory;
+  all[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  x[threadIdx.x] = all[blockDim.x - 1 - threadIdx.x];
+}
+"""
+
+
+def test_kernels_that_torch_compiles():
+    x, y = torch.randn(1000, device="cuda"), torch.randn(1000, device="cuda")
+    z = torch.zeros(1000, device="cuda")
+    add = torch.cuda._compile_kernel(SOURCE, "add")
+    add(grid=(4, 1, 1), block=(256, 1, 1), args=[x, y, z, 999, 2.0])
+    assert torch.equal(z[:999], (x + 2 * y)[:999]) and z[999] == 0
+    turned = torch.cuda._compile_kernel(SOURCE, "turned<double>")
+    x = torch.arange(64.0, dtype=torch.float64, device="cuda")
+    turned((1, 1, 1), (64, 1, 1), [x], shared_mem=512)
+    assert x.tolist() == [*range(63, -1, -1)]
+    with pytest.raises(RuntimeError, match="49152 bytes of shared memory .* 0 are configured"):
+        turned((1, 1, 1), (64, 1, 1), [x], shared_mem=49152)
+    turned.set_shared_memory_config(50000)
+    turned((1, 1, 1), (64, 1, 1), [x], shared_mem=49152)
+    assert x.tolist() == [*range(64)]
+    for message, kind, wrong in [
+        ("exceeds device limit", RuntimeError, lambda: turned.set_shared_memory_config(1 << 20)),
+        ("must be CUDA tensors", ValueError, lambda: turned(args=[x.cpu()])),
+        ("parameter 'add_param_3' is of type u32", Exception, lambda: add(args=[z, z, z, 1.0, 2.0])),
+        ("takes 1 arguments", Exception, lambda: turned()),
+        ("Unsupported argument type", TypeError, lambda: turned(args=["x"])),
+        ("Kernel compilation failed", RuntimeError, lambda: torch.cuda._compile_kernel("void f( {", "f")),
+        ("for sm_75 does not run on NVIDIA", RuntimeError, lambda: torch.cuda._compile_kernel(SOURCE, "add", compute_capability="75")),
+    ]:
+        with pytest.raises(kind, match=message):
+            wrong()
+
+
+def test_what_cuda_does_not_have_is_an_error():
+    ones = torch.ones(4, 4, device="cuda")
+    for message, wrong in [
+        ("mm: not implemented for torch.int64", lambda: ones.long() @ ones.long()),
+        ("bmm: not implemented for torch.float8_e4m3fn", lambda: torch.bmm(ones[None].to(torch.float8_e4m3fn), ones[None].to(torch.float8_e4m3fn))),
+        ("Expected a 'cuda' device type for generator", lambda: ones.uniform_(generator=torch.Generator())),
+        ("indices should be either on cpu or on the same device", lambda: torch.ones(4)[torch.tensor([0], device="cuda")]),
+    ]:
+        with pytest.raises(RuntimeError, match=message):
+            wrong()
+    assert not torch.cuda.is_current_stream_capturing()
+
+
+def test_ctc_loss_with_lengths_on_the_cpu():
+    scores = torch.randn(20, 2, 5).log_softmax(2)
+    targets, lengths = torch.randint(1, 5, (2, 6)), (torch.tensor([20, 18]), torch.tensor([6, 4]))
+    own, gpu = scores.clone().requires_grad_(), scores.cuda().requires_grad_()
+    expected = torch.nn.functional.ctc_loss(own, targets, *lengths)
+    found = torch.nn.functional.ctc_loss(gpu, targets.cuda(), *lengths)
+    expected.backward()
+    found.backward()
+    assert found.is_cuda and torch.equal(found.cpu(), expected) and torch.equal(gpu.grad.cpu(), own.grad)

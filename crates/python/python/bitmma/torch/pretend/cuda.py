@@ -11,7 +11,7 @@ import torch
 
 from ...kernels import _device
 from ...kernels._device import Device
-from . import generators, streams
+from . import generators, raw_kernels, streams
 from .memory import GPU, USAGE
 from .operations import REFUSED
 from .properties import Properties
@@ -145,6 +145,7 @@ def _functions(device: Callable[[], Device]) -> dict[str, Any]:
         "is_bf16_supported": lambda including_emulation=True: device().major >= 8 or including_emulation,
         "is_tf32_supported": lambda: device().major >= 8,
         "ipc_collect": lambda: None,
+        "_compile_kernel": raw_kernels.compiler(device),
         **{name: _refuse(f"torch.cuda.{name}") for name in ("utilization", "memory_usage", "temperature", "power_draw", "clock_rate", "device_memory_used")},
     }
 
@@ -188,6 +189,7 @@ def described(device: Callable[[], Device]) -> Iterator[None]:
         for module in (torch.cuda.streams, torch.cuda.graphs, torch.cuda.memory, torch.cuda.random):
             for name in vars(module).keys() & functions.keys():
                 becomes(module, name, functions[name])
+        becomes(torch.cuda.graphs, "_cuda_isCurrentStreamCapturing", lambda: False)
         becomes(torch.cuda.memory, "host_memory_stats", lambda: {})
         becomes(torch.cuda, "host_memory_stats", lambda: {})
         for name, value in _NVTX.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,6 +20,9 @@ _MASK = (1 << 64) - 1
 #: What spreads offsets over the seeds of the CPU's generator: 2^64 divided by the golden ratio.
 _SPREAD = 0x9E3779B97F4A7C15
 
+#: Generators by where PyTorch has them: on the way through its C++ code they lose their class.
+_MADE: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+
 
 class Generator(_Plain):
     """``torch.Generator``: one for the GPU says that it is the GPU's, and has a seed and an offset."""
@@ -28,6 +32,7 @@ class Generator(_Plain):
         made = _Plain.__new__(cls, "cpu" if wanted.type == "cuda" else wanted)
         made.on_gpu, made.offset = wanted.type == "cuda", 0
         made.start = _Plain.initial_seed(made)
+        _MADE[made._cdata] = made
         return made
 
     @property
@@ -99,14 +104,16 @@ class Drawn:
 
 
 @contextmanager
-def drawing(takes: bool, random: bool, kwargs: dict[str, Any]) -> Iterator[None]:
+def drawing(takes: bool, random: bool, kwargs: dict[str, Any], on_gpu: bool) -> Iterator[None]:
     """An operation draws from the GPU's generator, unless it is given one."""
     if not (takes or random):
         yield
         return
     Drawn.count += 1
     own = kwargs.get("generator")
-    own = DEFAULT if own is None else own
+    own = DEFAULT if own is None else _MADE.get(own._cdata, own)
+    if on_gpu and not getattr(own, "on_gpu", False):
+        raise RuntimeError("Expected a 'cuda' device type for generator but found 'cpu'")
     if getattr(own, "on_gpu", False):
         own.draws()
     if takes:

@@ -37,9 +37,11 @@ _MIXED = frozenset(
 )  # fmt: skip
 #: Whether a library of CUDA computes an operation: none does.
 _LIBRARY_OPERATIONS = frozenset("_use_cudnn_ctc_loss _use_cudnn_rnn_flatten_weight _use_miopen_ctc_loss".split())
+#: Products that GPUs have for floating-point numbers, and not for FP8.
+_FLOATING = frozenset("mm addmm bmm baddbmm addbmm mv addmv dot vdot".split())
 #: Composite operations that have code of their own for GPUs: computed whole on the CPU.
 _WHOLE = (
-    "gru.input gru.data rnn_tanh.input rnn_tanh.data rnn_relu.input rnn_relu.data gru_cell lstm_cell rnn_tanh_cell rnn_relu_cell"
+    "gru.input gru.data rnn_tanh.input rnn_tanh.data rnn_relu.input rnn_relu.data gru_cell lstm_cell rnn_tanh_cell rnn_relu_cell ctc_loss.IntList ctc_loss.Tensor"
 ).split()  # fmt: skip
 #: Results that stay on the CPU, by their places.
 _STAY: dict[str, tuple[int, ...]] = {"_pack_padded_sequence": (1,)}
@@ -214,11 +216,17 @@ def run(func: Any, args: Any, kwargs: dict[str, Any], emulated: Callable[[], Abs
         hosts = [sides.host(one) for one in args]
         given = {name: sides.host(one) for name, one in kwargs.items()}
     sides.check()
+    if sides.gpu and "index" in facts.name and isinstance(args[0], torch.Tensor) and not is_on_gpu(args[0]):
+        raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor (cpu)")
+    if facts.name in _FLOATING and sides.given:
+        dtype = sides.given[0][0].dtype
+        if dtype.itemsize == 1 or not (dtype.is_floating_point or dtype.is_complex):
+            raise NotImplementedError(f"{facts.name}: not implemented for {dtype} on CUDA")
     device = kwargs.get("device")
     on_gpu = sides.gpu if device is None else torch.device(device).type == "cuda"
     if "pin_memory" in given and on_gpu:
         given["pin_memory"] = None
-    with generators.drawing(facts.generator, facts.random, given), state.working(), torch._C.DisableTorchFunction(), emulated():
+    with generators.drawing(facts.generator, facts.random, given, on_gpu), state.working(), torch._C.DisableTorchFunction(), emulated():
         try:
             found = func(*hosts, **given)
         except NotImplementedError as error:
