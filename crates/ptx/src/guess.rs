@@ -9,7 +9,9 @@
 //! found; where it was not, the path leads to a compare-and-swap that compares with what was found, or with another guess, before
 //! anything has an effect; and nothing later uses what came of the wrong guess.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::rc::Rc;
 
 use crate::flow::{Flow, effects};
 use crate::instruction::table::is_pure;
@@ -32,6 +34,13 @@ enum Value {
     Missed,
     /// Came of a guess that was wrong.
     Wrong,
+    /// What a turn has left to the next one, which follows a wrong guess.
+    Left,
+    /// The low or high half of a guess, or of what was found, by which of the two it is.
+    Half {
+        high: bool,
+        found: bool,
+    },
 }
 
 /// How far a path is.
@@ -52,11 +61,18 @@ struct State {
     /// Registers that have to do with the guess.
     values: BTreeMap<RegisterId, Value>,
     phase: Phase,
-    /// Between a compare-and-swap and the branch on what it found: atomic operations elsewhere, and what counts. A wrong guess must not
-    /// lead to them again.
+    /// What has an effect, and what counts between a compare-and-swap and the branch on what it found, until a guess was wrong.
     passed: BTreeSet<usize>,
-    /// After a wrong guess, what a turn leaves to the next one that this turn has written anew.
-    renewed: BTreeSet<RegisterId>,
+    /// Whether one was: it must not lead to what was passed again.
+    missed: bool,
+    /// Instructions that have written registers since the load, until the guess was wrong.
+    written: BTreeSet<usize>,
+    /// Of these, those since the compare-and-swap.
+    late: BTreeSet<usize>,
+    /// The branch on that.
+    branch: Option<usize>,
+    /// Where paths come together on which the guess was wrong and right; until then this one has no effect that the other lacks.
+    apart: Option<usize>,
 }
 
 /// An address: the sum of registers, variables and an offset.
@@ -86,7 +102,8 @@ pub(crate) fn first_guesses(function: &Function, flow: &Flow) -> Vec<(usize, Sco
     let swaps: Vec<_> = swaps.into_iter().filter_map(|at| Some((at, places.of(at, 1)?))).collect();
     let guess = |load: usize| {
         let place = places.of(load, 1)?;
-        let alike = |at: &usize| space(&all[*at]) == space(&all[load]) && bits(&all[*at]) == bits(&all[load]);
+        let alike =
+            |at: &usize| space(&all[*at]) == space(&all[load]) && bits(&all[*at]) == loaded(&all[load]);
         let swaps: Vec<usize> =
             swaps.iter().filter(|(_, other)| *other == place).map(|(at, _)| *at).filter(alike).collect();
         let scope = swaps.iter().map(|at| scope(|word| all[*at].has(word))).min().unwrap_or_default();
@@ -95,13 +112,23 @@ pub(crate) fn first_guesses(function: &Function, flow: &Flow) -> Vec<(usize, Sco
         if swaps.is_empty() || moves {
             return None;
         }
-        let first = graph.reached(&graph.after, &[load], |at| at == load || swaps.contains(&at));
-        let [after, before] =
-            [&graph.after, &graph.before].map(|next| graph.reached(next, &swaps, |at| at == load));
-        let turns: Vec<bool> = after.iter().zip(&before).map(|(a, b)| *a && *b).collect();
+        let first = reached(&graph.after, &[load], |at| at == load || swaps.contains(&at));
+        let leads = reached(&graph.before, &swaps, |at| at == load);
         let writers = &places.writers;
-        let carried = writers.iter().map(|all| all.iter().any(|at| turns[*at])).collect();
-        let paths = Paths { function, load, swaps, bases, writers, idle: &idle, first, turns, carried };
+        let mut paths = Paths {
+            graph: &graph,
+            missed: RefCell::default(),
+            function,
+            flow,
+            load,
+            swaps,
+            bases,
+            writers,
+            idle: &idle,
+            first,
+            leads,
+            guessed: HashSet::new(),
+        };
         paths.decide_nothing().then_some((load, scope))
     };
     (0..all.len()).filter(|at| is_plain_load(function, *at)).filter_map(guess).collect()
@@ -125,14 +152,24 @@ fn decide_nothing_but_pauses(function: &Function) -> Vec<bool> {
     }
 }
 
-/// Whether an instruction loads one register by a weak access.
+/// Whether an instruction loads one register, or one in two halves, by a weak access.
 fn is_plain_load(function: &Function, at: usize) -> bool {
     let instruction = &function.instructions[at];
     let strong = ["volatile", "relaxed", "acquire", "mmio", "nc", "const", "param", "local"];
+    let fits = |operand: &Operand| matches!(operand, Operand::Register(id) if Some(width(function, *id)) == bits(instruction));
     instruction.name() == "ld"
         && !strong.iter().any(|word| instruction.has(word))
-        && matches!(instruction.operands.as_slice(), [Operand::Register(id), Operand::Address(..)]
-            if Some(width(function, *id)) == bits(instruction))
+        && match instruction.operands.as_slice() {
+            [Operand::Vector(parts), Operand::Address(..)] => parts.len() == 2 && parts.iter().all(fits),
+            [one, Operand::Address(..)] => fits(one),
+            _ => false,
+        }
+}
+
+/// Bits that an instruction loads.
+fn loaded(instruction: &Instruction) -> Option<u32> {
+    let parts = if matches!(instruction.operands[0], Operand::Vector(_)) { 2 } else { 1 };
+    Some(parts * bits(instruction)?)
 }
 
 fn registers(terms: &[Base]) -> impl Iterator<Item = RegisterId> {
@@ -186,20 +223,30 @@ impl Graph {
         }
         Graph { after, before }
     }
+}
 
-    /// What comes next to some instructions, and to those in turn, but to none that `stops`.
-    fn reached(&self, next: &[Vec<usize>], from: &[usize], stops: impl Fn(usize) -> bool) -> Vec<bool> {
-        let mut reached = vec![false; next.len()];
-        let mut pending = from.to_vec();
-        while let Some(at) = pending.pop() {
-            for next in &next[at] {
-                if !std::mem::replace(&mut reached[*next], true) && !stops(*next) {
-                    pending.push(*next);
-                }
+/// What follows a branch on a wrong guess.
+struct Missed {
+    /// Instructions to which nothing else leads from the load, but for what follows where paths come together.
+    only: Vec<bool>,
+    /// Instructions that another turn runs.
+    turn: Vec<bool>,
+    /// Whether the load comes again before a compare-and-swap.
+    reloads: bool,
+}
+
+/// What comes next to some instructions, and to those in turn, but to none that `stops`.
+fn reached(next: &[Vec<usize>], from: &[usize], stops: impl Fn(usize) -> bool) -> Vec<bool> {
+    let mut reached = vec![false; next.len()];
+    let mut pending = from.to_vec();
+    while let Some(at) = pending.pop() {
+        for next in &next[at] {
+            if !std::mem::replace(&mut reached[*next], true) && !stops(*next) {
+                pending.push(*next);
             }
         }
-        reached
     }
+    reached
 }
 
 struct Places<'f> {
@@ -272,7 +319,11 @@ impl Places<'_> {
 
 /// The paths from a load.
 struct Paths<'f> {
+    graph: &'f Graph,
+    /// What follows each branch on a wrong guess.
+    missed: RefCell<BTreeMap<usize, Rc<Missed>>>,
     function: &'f Function,
+    flow: &'f Flow,
     load: usize,
     /// Compare-and-swaps at its address.
     swaps: Vec<usize>,
@@ -282,24 +333,48 @@ struct Paths<'f> {
     writers: &'f [Vec<usize>],
     /// Registers that decide at most how long `nanosleep` takes.
     idle: &'f [bool],
+    /// Which instructions between the load and a first compare-and-swap read what came of the guess, and in which registers.
+    guessed: HashSet<(usize, RegisterId)>,
     /// Instructions between the load and a first compare-and-swap.
     first: Vec<bool>,
-    /// Instructions between a compare-and-swap and the next one.
-    turns: Vec<bool>,
-    /// Registers that those write.
-    carried: Vec<bool>,
+    /// Instructions that lead to a compare-and-swap without a load.
+    leads: Vec<bool>,
 }
 
 impl Paths<'_> {
     /// Whether nothing depends on what the load reads.
-    fn decide_nothing(&self) -> bool {
-        let Operand::Register(d) = self.function.instructions[self.load].operands[0] else { return false };
-        let values = BTreeMap::from([(d, Value::Guess)]);
-        let first = State { values, phase: Phase::Open, passed: BTreeSet::new(), renewed: BTreeSet::new() };
+    fn decide_nothing(&mut self) -> bool {
+        // first until the guess is compared
+        let asked = |state: &State| state.phase == Phase::Asked;
+        self.follow(|paths, at, state| {
+            let reads = effects(&paths.function.instructions[at]).1;
+            let guessed = |id: &RegisterId| state.values.get(id).is_some_and(|value| value.is_guess());
+            paths.guessed.extend(reads.into_iter().filter(guessed).map(|id| (at, id)));
+            !asked(state)
+        });
+        self.follow(|_, _, _| true)
+    }
+
+    /// Follows all paths from the load, each as long as it is `wanted`; whether nothing depends on what the load reads.
+    fn follow(&mut self, wanted: impl Fn(&mut Self, usize, &State) -> bool) -> bool {
+        let values = self.guesses().collect();
+        let first = State {
+            values,
+            phase: Phase::Open,
+            passed: BTreeSet::new(),
+            missed: false,
+            written: BTreeSet::new(),
+            late: BTreeSet::new(),
+            branch: None,
+            apart: None,
+        };
         let mut seen = HashSet::new();
         let mut pending = vec![(self.load + 1, first)];
         while let Some((at, state)) = pending.pop() {
             if state.phase == Phase::Open && state.values.is_empty() || !seen.insert((at, state.clone())) {
+                continue;
+            }
+            if at < self.function.instructions.len() && !wanted(self, at, &state) {
                 continue;
             }
             let Some(next) = self.step(at, state) else { return false };
@@ -311,9 +386,28 @@ impl Paths<'_> {
         true
     }
 
+    /// The registers that the load writes.
+    fn guesses(&self) -> impl Iterator<Item = (RegisterId, Value)> {
+        let (one, both) = match &self.function.instructions[self.load].operands[0] {
+            Operand::Register(id) => (Some((*id, Value::Guess)), None),
+            Operand::Vector(parts) => match parts.as_slice() {
+                [Operand::Register(low), Operand::Register(high)] => {
+                    let half = |high| Value::Half { high, found: false };
+                    (Some((*low, half(false))), Some((*high, half(true))))
+                }
+                _ => (None, None),
+            },
+            _ => (None, None),
+        };
+        one.into_iter().chain(both)
+    }
+
     /// What follows an instruction; none if something may depend on the guess.
     fn step(&self, at: usize, mut state: State) -> Option<Vec<(usize, State)>> {
-        let is_open = state.phase == Phase::Open;
+        if state.apart == Some(at) {
+            state.apart = None;
+        }
+        let is_open = state.phase == Phase::Open && state.apart.is_none();
         let Some(instruction) = self.function.instructions.get(at) else { return is_open.then(Vec::new) };
         if instruction.name() == "bra" {
             return self.branch(at, instruction, state);
@@ -329,7 +423,7 @@ impl Paths<'_> {
         }
         let depends = reads.iter().any(|id| state.depends(*id));
         let counts = is_pure(instruction) && reads.iter().any(|id| writes.contains(id));
-        let repeats = state.phase != Phase::Asked && state.passed.contains(&at);
+        let repeats = state.missed && state.passed.contains(&at);
         let mut value = None;
         match instruction.name() {
             "ret" | "exit" | "trap" => return is_open.then_some(next),
@@ -338,44 +432,66 @@ impl Paths<'_> {
                 if depends || matches!(state.phase, Phase::Asked | Phase::Bound) {
                     return None;
                 }
+                if state.phase == Phase::Open {
+                    state.passed.clear();
+                    state.missed = false;
+                }
+                if state.phase == Phase::Again {
+                    self.leave(&mut state, |_| true);
+                }
                 state.forget();
-                state.passed.clear();
-                value = Some(Value::Guess);
+                state.written.clear();
+                state.late.clear();
+                state.apart = None;
+                state.values.extend(self.guesses());
+                next.push((at + 1, state));
+                return Some(next);
             }
             _ if self.swaps.contains(&at) => {
-                if self.is_stale(&state, instruction.operands.get(3)) {
-                    return None;
+                let is_apart = state.apart.is_some() && !self.first[at];
+                value = state.swap(instruction, is_apart)?;
+                if !is_apart {
+                    state.apart = None;
                 }
-                value = state.swap(instruction)?;
             }
             _ if is_pure(instruction) => value = self.computed(instruction, &reads, &state),
             "nanosleep" => {}
             _ if depends => return None,
             "ld" | "fence" | "membar" => {}
             // between a compare-and-swap and the branch on what it found, as where two loops have had their guesses
-            "atom" | "red" if state.phase == Phase::Asked => _ = state.passed.insert(at),
+            "atom" | "red" if state.phase == Phase::Asked => state.pass(at),
             _ if repeats => return None,
             _ if !is_open => return None,
-            _ => {}
+            _ => state.pass(at),
         }
         if state.phase == Phase::Bound {
             value = value.or(Some(Value::Derived));
         }
         if counts && state.phase == Phase::Asked {
-            state.passed.insert(at);
+            state.pass(at);
         }
-        if state.phase == Phase::Again && value.is_none() && self.differs(at, &state, &writes, &reads) {
+        let is_apart = state.phase == Phase::Again || state.apart.is_some();
+        if is_apart && self.differs(at, &state, &writes, &reads) {
             value = Some(Value::Wrong);
         }
         if counts && repeats {
             value = Some(Value::Wrong);
         }
-        let renews = state.phase == Phase::Again && guard.is_none();
         for id in writes.iter().filter(|id| !self.idle[**id as usize]) {
-            if renews && self.carried[*id as usize] {
-                state.renewed.insert(*id);
+            let part = match (&instruction.operands[0], value) {
+                (Operand::Vector(parts), Some(value @ (Value::Guess | Value::Found))) => {
+                    let high = !matches!(parts[0], Operand::Register(low) if low == *id);
+                    Some(Value::Half { high, found: value == Value::Found })
+                }
+                _ => value,
+            };
+            if state.phase != Phase::Again {
+                state.written.insert(at);
+                if state.phase == Phase::Asked {
+                    state.late.insert(at);
+                }
             }
-            match value {
+            match part {
                 Some(value) => _ = state.values.insert(*id, value),
                 None => _ = state.values.remove(id),
             }
@@ -391,23 +507,58 @@ impl Paths<'_> {
         Some(next)
     }
 
-    /// Whether an instruction that follows a wrong guess computes something else than one does that follows the load.
+    /// What follows a branch on a wrong guess.
+    fn missed(&self, branch: usize, target: usize) -> Rc<Missed> {
+        let mut known = self.missed.borrow_mut();
+        let found = known.entry(branch).or_insert_with(|| {
+            let mut only = reached(&self.graph.after, &[target], |at| at == self.load || self.first[at]);
+            let again =
+                reached(&self.graph.after, &[target], |at| at == self.load || self.swaps.contains(&at));
+            let mut turn = reached(&self.graph.after, &[target], |at| at == self.load);
+            if target < turn.len() {
+                (only[target], turn[target]) = (true, true);
+            }
+            turn.iter_mut().zip(&self.leads).for_each(|(turn, leads)| *turn &= leads);
+            Rc::new(Missed {
+                only,
+                turn,
+                reloads: target == self.load || again.get(self.load) == Some(&true),
+            })
+        });
+        found.clone()
+    }
+
+    /// What a turn has written is what it leaves to the next one, until that one writes it anew.
+    fn leave(&self, state: &mut State, is_again: impl Fn(usize) -> bool) {
+        for at in state.written.iter().filter(|at| is_again(**at)) {
+            for id in effects(&self.function.instructions[*at]).0 {
+                if !self.idle[id as usize] {
+                    state.values.entry(id).or_insert(Value::Left);
+                }
+            }
+        }
+    }
+
+    /// Whether an instruction that follows a wrong guess alone changes what is not to be computed anew from what was found.
     fn differs(&self, at: usize, state: &State, writes: &[RegisterId], reads: &[RegisterId]) -> bool {
-        let is_only_here = |at: &usize| self.turns[*at] && !self.first[*at];
+        let Some(missed) = state.branch.and_then(|branch| self.missed.borrow().get(&branch).cloned()) else {
+            return false;
+        };
+        let is_only_here = |at: &usize| missed.only[*at] && !self.first[*at];
+        let found = |id: &RegisterId| {
+            matches!(state.values.get(id), Some(Value::Found | Value::Half { found: true, .. }))
+        };
+        let anew = |id: &RegisterId| {
+            reads.iter().any(found)
+                && matches!(state.values.get(id), Some(Value::Wrong | Value::Missed | Value::Found))
+        };
         let has_others = |id: &RegisterId| self.writers[*id as usize].iter().any(|at| !is_only_here(at));
-        let reads_found = reads.iter().any(|id| state.values.get(id) == Some(&Value::Found));
-        reads.iter().any(|id| self.is_left(state, *id))
-            || is_only_here(&at) && !reads_found && writes.iter().any(has_others)
-    }
-
-    /// Whether a turn left a register to the next one, which follows a wrong guess.
-    fn is_left(&self, state: &State, id: RegisterId) -> bool {
-        let is_known = state.values.contains_key(&id) || state.renewed.contains(&id);
-        state.phase == Phase::Again && self.carried[id as usize] && !is_known
-    }
-
-    fn is_stale(&self, state: &State, operand: Option<&Operand>) -> bool {
-        matches!(operand, Some(Operand::Register(id)) if self.is_left(state, *id))
+        // where the first turn read something else than the guess
+        let in_its_place = |id: &RegisterId| self.guessed.contains(&(at, *id));
+        match self.first[at] {
+            true => reads.iter().any(|id| found(id) && !in_its_place(id)),
+            false => is_only_here(&at) && writes.iter().any(|id| has_others(id) && !anew(id)),
+        }
     }
 
     fn branch(&self, at: usize, instruction: &Instruction, mut state: State) -> Option<Vec<(usize, State)>> {
@@ -417,23 +568,31 @@ impl Paths<'_> {
         let wrong = |right: bool, state| (if right != negated { at + 1 } else { *target }, state);
         match (state.values.get(&guard).copied(), state.phase) {
             (Some(Value::Right(right)), Phase::Asked) => {
-                // where the guess was right, all that came of it is as if the load had been atomic
+                // where the guess was right, all that came of it is as if the load had been atomic, but not what came of wrong ones
+                let mut after = State { phase: Phase::Open, ..state.clone() };
+                after.values.retain(|_, value| matches!(value, Value::Wrong | Value::Left));
                 for value in state.values.values_mut() {
                     match value {
                         Value::Guess => *value = Value::Missed,
-                        Value::Derived => *value = Value::Wrong,
+                        Value::Derived | Value::Half { found: false, .. } => *value = Value::Wrong,
                         _ => {}
                     }
                 }
                 state.phase = Phase::Again;
-                Some(vec![wrong(right, state)])
+                state.missed = true;
+                state.apart = Some(self.flow.reconverge(at) as usize);
+                state.branch = Some(at);
+                let missed = self.missed(at, if right != negated { at + 1 } else { *target });
+                let late = std::mem::take(&mut state.late);
+                self.leave(&mut state, |at| missed.turn[at] || late.contains(&at) && missed.reloads);
+                Some(vec![wrong(!right, after), wrong(right, state)])
             }
             (Some(Value::Right(right)), Phase::Again) => Some(vec![wrong(right, state)]),
             (Some(Value::Guess | Value::Derived), Phase::Open | Phase::Bound) => {
                 state.phase = Phase::Bound;
                 Some(vec![(*target, state.clone()), (at + 1, state)])
             }
-            _ if state.depends(guard) || self.is_left(&state, guard) => None,
+            _ if state.depends(guard) => None,
             _ => Some(vec![(*target, state.clone()), (at + 1, state)]),
         }
     }
@@ -442,6 +601,23 @@ impl Paths<'_> {
     fn computed(&self, instruction: &Instruction, reads: &[RegisterId], state: &State) -> Option<Value> {
         let of = |id: &RegisterId| state.values.get(id).copied();
         match (instruction.name(), instruction.operands.as_slice()) {
+            // each half is written by `step`
+            ("mov", [Operand::Vector(parts), Operand::Register(a)])
+                if parts.len() == 2 && matches!(of(a), Some(Value::Guess | Value::Found)) =>
+            {
+                return of(a);
+            }
+            ("mov", [Operand::Register(_), Operand::Vector(parts)]) => {
+                if let [Operand::Register(low), Operand::Register(high)] = parts.as_slice()
+                    && let (
+                        Some(Value::Half { high: false, found }),
+                        Some(Value::Half { high: true, found: other }),
+                    ) = (of(low), of(high))
+                    && found == other
+                {
+                    return Some(if found { Value::Found } else { Value::Guess });
+                }
+            }
             ("mov", [Operand::Register(d), Operand::Register(a)])
                 if width(self.function, *d) == width(self.function, *a) =>
             {
@@ -460,38 +636,57 @@ impl Paths<'_> {
             }
             _ => {}
         }
-        match reads.iter().any(|id| matches!(of(id), Some(Value::Wrong | Value::Missed))) {
+        match reads.iter().any(|id| matches!(of(id), Some(Value::Wrong | Value::Missed | Value::Left))) {
             true => Some(Value::Wrong),
             false => reads.iter().any(|id| state.depends(*id)).then_some(Value::Derived),
         }
     }
 }
 
+impl Value {
+    /// Whether it came of a guess that may be right.
+    fn is_guess(self) -> bool {
+        matches!(self, Value::Guess | Value::Derived | Value::Half { found: false, .. })
+    }
+}
+
 impl State {
     /// Whether a register depends on the guess.
     fn depends(&self, id: RegisterId) -> bool {
-        self.values.get(&id).is_some_and(|value| *value != Value::Found)
+        let known = self.values.get(&id);
+        known.is_some_and(|value| !matches!(value, Value::Found | Value::Half { found: true, .. }))
+    }
+
+    /// An instruction runs that a wrong guess must not lead to again.
+    fn pass(&mut self, at: usize) {
+        if !self.missed {
+            self.passed.insert(at);
+        }
     }
 
     /// The guess is of no use any more.
     fn forget(&mut self) {
-        self.values.retain(|_, value| *value != Value::Found);
+        self.values.retain(|_, value| !matches!(value, Value::Found | Value::Half { found: true, .. }));
         self.values.values_mut().for_each(|value| *value = Value::Wrong);
-        self.renewed.clear();
     }
 
-    /// What a compare-and-swap at the address returns.
-    fn swap(&mut self, instruction: &Instruction) -> Option<Option<Value>> {
+    /// What a compare-and-swap at the address returns; `is_apart`: only a wrong guess leads to it.
+    fn swap(&mut self, instruction: &Instruction, is_apart: bool) -> Option<Option<Value>> {
         let [_, _, compare, new] = instruction.operands.as_slice() else { return None };
         let of = |operand: &Operand| match operand {
             Operand::Register(id) => self.values.get(id).copied(),
             _ => None,
         };
         match (self.phase, of(compare), of(new)) {
-            (Phase::Asked, ..) | (_, _, Some(Value::Missed | Value::Wrong | Value::Right(_))) => None,
+            (Phase::Asked, ..)
+            | (_, _, Some(Value::Missed | Value::Wrong | Value::Left | Value::Right(_))) => None,
             (_, Some(Value::Guess), _) => {
                 self.values.retain(|_, value| *value != Value::Found);
                 self.phase = Phase::Asked;
+                Some(Some(Value::Found))
+            }
+            (Phase::Again | Phase::Open, Some(Value::Found), None | Some(Value::Found)) if is_apart => {
+                self.phase = Phase::Open;
                 Some(Some(Value::Found))
             }
             (Phase::Again, Some(Value::Found), None | Some(Value::Found)) => {

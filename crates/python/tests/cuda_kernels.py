@@ -116,6 +116,30 @@ KERNELS = (
       } while (assumed != old);
       FAULT(1) y[300 + B * 64 + T] = last;
       FAULT(2) u[0] = 0;""", 0, None),
+    Kernel("guess_in_two_halves", 4, 64, 1, r"""
+      float2* p = (float2*)y;
+      float2 old = *p, assumed, n;
+      do {
+        assumed = old;
+        n = make_float2(assumed.x + 1, assumed.y + 2);
+        u64 found = atomicCAS((u64*)p, *(u64*)&assumed, *(u64*)&n);
+        old = *(float2*)&found;
+      } while (*(u64*)&old != *(u64*)&assumed);
+      FAULT(1) y[2 + T] = p->x;""", 0, [256, 512]),
+    Kernel("guess_before_a_loop_of_its_own", 4, 64, 2, r"""
+      int* p = (int*)y;
+      int old = *p, assumed;
+      unsigned pause = 8, last = 0;
+      while (true) {
+        assumed = old;
+        old = atomicCAS(p, assumed, __float_as_int(__int_as_float(assumed) + 1));
+        if (assumed == old) break;
+        __nanosleep(pause);
+        pause = min(pause * 2, 1024u);
+        last = 1;
+      }
+      FAULT(1) y[300 + B * 64 + T] = last;
+      FAULT(2) y[300 + B * 64 + T] = pause;""", 0, [256]),
     Kernel("two_floats_of_a_word", 4, 64, 1, r"""
       u64* p = (u64*)y;
       CAS_LOOP(u64, p, (u64)__float_as_uint(__uint_as_float(assumed >> 32) + x[B * 64 + T]) << 32

@@ -225,7 +225,7 @@ impl Passed {
 }
 
 /// Warpgroups of a cluster, at most.
-pub(super) const GROUPS: usize = 16;
+pub(super) const GROUPS: usize = super::cluster::MOST_WARPS / crate::matrix::WARPGROUP;
 
 /// Takes the later times of two.
 pub(super) fn join(to: &mut Arc<Known>, from: &Arc<Known>) {

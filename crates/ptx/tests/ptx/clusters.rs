@@ -469,6 +469,20 @@ fn the_last_of_128_warps_is_told_apart() {
     assert!(error.contains("thread (255, 0, 0)"), "{error}");
 }
 
+#[test]
+fn the_last_of_32_warpgroups_multiplies() {
+    let body = format!(
+        ".reg .b32 %f<4>; mov.u32 %r7, 0; mad.lo.u32 %r9, %r1, 4, %r5; st.shared.u32 [%r9], %r7; fence.proxy.async; bar.sync 0;\n\
+         cvt.u64.u32 %d5, %r5; shr.u64 %d5, %d5, 4; and.b64 %d5, %d5, 16383; or.b64 %d5, %d5, 4295491584; mov.u32 %f0, 0;\n\
+         mov.u32 %f1, 0; mov.u32 %f2, 0; mov.u32 %f3, 0; wgmma.fence.sync.aligned;\n\
+         wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {{%f0, %f1, %f2, %f3}}, %d5, %d5, 0, 1, 1;\n\
+         wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; mad.wide.u32 %d3, %r4, 4, %d2;\n\
+         add.u32 %r7, %r4, %f0; @%p1 st.global.u32 [%d3], %r7; {MEET}"
+    );
+    let left = left((16, 16, 256), &body).expect("runs");
+    assert_eq!(left[..16], (0..16).collect::<Vec<u32>>());
+}
+
 /// Each thread adds what the threads of its number hold in all blocks of the cluster.
 #[test]
 fn sums_over_a_cluster() {

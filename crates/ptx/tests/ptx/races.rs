@@ -926,6 +926,44 @@ const RACES: &[Wrong] = &[
         &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 11"],
     ),
     (
+        "what only a second loop counts",
+        4,
+        64,
+        "ld.global.b32 %r10, [%d1+4096]; add.u32 %r12, %r10, 1; add.s64 %d5, %d1, 8192;\n\
+         atom.global.cas.b32 %r11, [%d1+4096], %r10, %r12; setp.eq.s32 %p1, %r10, %r11; @%p1 bra end;\n\
+         again: add.u32 %r12, %r11, 1; atom.global.cas.b32 %r13, [%d1+4096], %r11, %r12; setp.ne.s32 %p1, %r13, %r11;\n\
+         mov.b32 %r11, %r13; @%p1 bra again; red.global.add.u32 [%d5], 1; end:",
+        &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 11"],
+    ),
+    (
+        "a step of what was found",
+        4,
+        64,
+        "ld.global.b32 %r10, [%d1+4096]; mov.u32 %r14, 1; add.s64 %d5, %d1, 8192;\n\
+         again: mov.b32 %r11, %r10; add.u32 %r12, %r11, %r14; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
+         setp.eq.s32 %p1, %r11, %r10; @%p1 bra end; and.b32 %r14, %r10, 3; bra again; end:",
+        &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
+    ),
+    (
+        "a flag that is set a turn later",
+        4,
+        64,
+        "ld.global.b32 %r10, [%d1+4096]; mov.u32 %r15, 0; mov.u32 %r14, 0; add.s64 %d5, %d1, 8192;\n\
+         again: mov.b32 %r11, %r10; add.u32 %r12, %r11, 1; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12; mov.u32 %r15, %r14;\n\
+         mov.u32 %r14, 1; setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; atom.global.exch.b32 %r9, [%d5], %r15;",
+        &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
+    ),
+    (
+        "a count of loads that came too early",
+        4,
+        64,
+        "mov.u32 %r14, 0; add.s64 %d5, %d1, 8192;\n\
+         again: ld.global.b32 %r10, [%d1+4096]; mov.u32 %r15, %r14; add.u32 %r12, %r10, 1;\n\
+         atom.global.cas.b32 %r11, [%d1+4096], %r10, %r12; add.u32 %r14, %r15, 1; setp.ne.s32 %p1, %r11, %r10; @%p1 bra again;\n\
+         atom.global.exch.b32 %r9, [%d5], %r15;",
+        &["line 10: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 11"],
+    ),
+    (
         "what is counted in every turn",
         4,
         64,
