@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 
 import pytest
@@ -75,6 +76,8 @@ def test_seeds():
     again = generator.get_state()
     third = torch.randn(3, device="cuda", generator=generator)
     assert torch.equal(torch.randn(3, device="cuda", generator=generator.set_state(again)), third) and not torch.equal(third, first)
+    copied = copy.deepcopy(generator)
+    assert torch.equal(torch.randn(3, device="cuda", generator=copied), torch.randn(3, device="cuda", generator=generator)) and copied.get_offset() == generator.get_offset()
     assert state.tolist()[:8] == [7, *[0] * 7] and len(state) == 16, "a seed and an offset"
     torch.cuda.manual_seed_all(7)
     F.dropout(torch.ones(100, device="cuda"))
@@ -257,6 +260,7 @@ extern "C" __global__ void add(const float* x, const float* y, float* z, int n, 
   int at = threadIdx.x + blockIdx.x * blockDim.x;
   if (at < n) z[at] = x[at] + y[at] * factor;
 }
+extern "C" __global__ void scaled(float* x, float factor) { x[threadIdx.x] *= factor; }
 template <typename T> __global__ void turned(T* x) {
   extern __shared__ char memory[];
   T* all = (T*)memory;
@@ -286,6 +290,8 @@ def test_kernels_that_torch_compiles():
         ("exceeds device limit", RuntimeError, lambda: turned.set_shared_memory_config(1 << 20)),
         ("must be CUDA tensors", ValueError, lambda: turned(args=[x.cpu()])),
         ("parameter 'add_param_3' is of type u32", Exception, lambda: add(args=[z, z, z, 1.0, 2.0])),
+        ("argument 4 is an int, .* and the parameter is of type f64", TypeError, lambda: add(args=[z, z, z, 1, 2])),
+        ("argument 1 is a float, .* declare it as double", TypeError, lambda: torch.cuda._compile_kernel(SOURCE, "scaled")(args=[z, 2.0])),
         ("takes 1 arguments", Exception, lambda: turned()),
         ("Unsupported argument type", TypeError, lambda: turned(args=["x"])),
         ("Kernel compilation failed", RuntimeError, lambda: torch.cuda._compile_kernel("void f( {", "f")),
@@ -301,11 +307,15 @@ def test_what_cuda_does_not_have_is_an_error():
         ("mm: not implemented for torch.int64", lambda: ones.long() @ ones.long()),
         ("bmm: not implemented for torch.float8_e4m3fn", lambda: torch.bmm(ones[None].to(torch.float8_e4m3fn), ones[None].to(torch.float8_e4m3fn))),
         ("Expected a 'cuda' device type for generator", lambda: ones.uniform_(generator=torch.Generator())),
+        ("offset must be a multiple of 4", lambda: torch.Generator("cuda").set_offset(3)),
         ("indices should be either on cpu or on the same device", lambda: torch.ones(4)[torch.tensor([0], device="cuda")]),
     ]:
         with pytest.raises(RuntimeError, match=message):
             wrong()
     assert not torch.cuda.is_current_stream_capturing()
+    on_cpu = torch.zeros(4)
+    on_cpu[[0, 2]] = torch.tensor(5.0, device="cuda")
+    assert on_cpu.tolist() == [5.0, 0.0, 5.0, 0.0] and (ones[:0].long().T @ ones[:0].long()).sum() == 0
 
 
 def test_ctc_loss_with_lengths_on_the_cpu():

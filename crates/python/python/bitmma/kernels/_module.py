@@ -44,6 +44,12 @@ class Kernel:
     def __call__(self, *args: Any) -> None:
         raise PtxError(f"say how many blocks and threads run: {self.__name__}[grid, block](…)")
 
+    @property
+    def parameters(self) -> list[tuple[str, str, int]]:
+        """The name, type and bytes of each parameter in PTX."""
+        found: list[tuple[str, str, int]] = compiled(self.module.text, self.module._how, self.entry, None).about["parameters"]
+        return found
+
     def launch(self, grid: Any, block: Any, *args: Any, shared: int = 0, **options: Any) -> Launched:
         """Runs it. ``options`` are those of ``launch_ptx``, but for what compiles the text."""
         return self.module._launch(self, grid, block, args, shared=shared, **options)

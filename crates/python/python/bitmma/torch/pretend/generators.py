@@ -40,6 +40,10 @@ class Generator(_Plain):
         """Where it draws."""
         return GPU if self.on_gpu else _Plain.device.__get__(self)
 
+    def __reduce__(self) -> Any:
+        """How it is copied and pickled: its device and its state."""
+        return _restored, (str(self.device), self.get_state())
+
     def manual_seed(self, seed: int) -> Any:
         """Starts from a seed."""
         _Plain.manual_seed(self, seed)
@@ -78,6 +82,8 @@ class Generator(_Plain):
 
     def set_offset(self, offset: int) -> Any:
         """Draws from there on."""
+        if offset % _STEP or offset < 0:
+            raise RuntimeError(f"offset must be a multiple of {_STEP}")
         self.offset = offset
         return self
 
@@ -91,6 +97,12 @@ class Generator(_Plain):
         """An operation of the GPU is about to draw from it."""
         _Plain.manual_seed(self, (self.start + self.offset // _STEP * _SPREAD) & _MASK)
         self.offset += _STEP
+
+
+def _restored(device: str, state: torch.Tensor) -> Generator:
+    made: Generator = Generator(device)
+    made.set_state(state)
+    return made
 
 
 #: The one that operations on the GPU draw from.
@@ -112,8 +124,9 @@ def drawing(takes: bool, random: bool, kwargs: dict[str, Any], on_gpu: bool) -> 
     Drawn.count += 1
     own = kwargs.get("generator")
     own = DEFAULT if own is None else _MADE.get(own._cdata, own)
-    if on_gpu and not getattr(own, "on_gpu", False):
-        raise RuntimeError("Expected a 'cuda' device type for generator but found 'cpu'")
+    if getattr(own, "on_gpu", False) != on_gpu:
+        wanted, given = ("cuda", "cpu") if on_gpu else ("cpu", "cuda")
+        raise RuntimeError(f"Expected a '{wanted}' device type for generator but found '{given}'")
     if getattr(own, "on_gpu", False):
         own.draws()
     if takes:

@@ -28,7 +28,9 @@ class Kernel:
                 f"Kernel requires {shared_mem} bytes of shared memory (>= 48KB), but {self._shared} are configured."
                 " Call kernel.set_shared_memory_config(shared_mem) after compilation and before launching the kernel."
             )
-        self._kernel.launch(grid, block, *map(_taken, args or ()), shared=shared_mem)
+        kinds = [kind for _, kind, _ in self._kernel.parameters]
+        given = [_taken(place, one, kinds[place] if place < len(kinds) else "") for place, one in enumerate(args or ())]
+        self._kernel.launch(grid, block, *given, shared=shared_mem)
 
     def set_shared_memory_config(self, shared_mem_bytes: int) -> None:
         """Asks for dynamic shared memory."""
@@ -38,14 +40,22 @@ class Kernel:
         self._shared = shared_mem_bytes
 
 
-def _taken(value: Any) -> Any:
+def _taken(place: int, value: Any, kind: str) -> Any:
+    """An argument of a parameter of some kind, as PyTorch passes it: the driver takes as many of its bytes as the parameter has."""
     if isinstance(value, torch.Tensor):
-        if not is_on_gpu(value):
-            raise ValueError("All tensor arguments must be CUDA tensors")
+        if not is_on_gpu(value) and not value.is_pinned():
+            raise ValueError("All tensor arguments must be CUDA tensors or pinned CPU tensors")
         return value
     if isinstance(value, int):
-        return np.int32(ctypes.c_int(value).value)
+        number = ctypes.c_int(value).value
+        if kind[1:] in ("8", "16") and not kind.startswith("f"):
+            return number & ((1 << int(kind[1:])) - 1)
+        if kind in ("f32", "f64", "u64", "s64", "b64"):
+            raise TypeError(f"argument {place} is an int, which PyTorch passes as C's int of 4 bytes, and the parameter is of type {kind}")
+        return number
     if isinstance(value, float):
+        if kind == "f32":
+            raise TypeError(f"argument {place} is a float, which PyTorch passes as C's double, and the parameter is of type f32: declare it as double")
         return np.float64(value)
     raise TypeError(f"Unsupported argument type: {type(value)}")
 
