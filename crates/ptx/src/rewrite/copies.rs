@@ -52,6 +52,10 @@ pub(super) fn forward(function: &mut Function, flow: &Flow, uses: &Uses) -> bool
         if rest.iter().any(|other| other != original) || original == copy || widths[0] != widths[1] {
             continue;
         }
+        // accumulators, which are read and written in one place
+        if effects(&function.instructions[*at]).0.contains(copy) {
+            continue;
+        }
         let of = |at: usize| match uses.reaching.get(&(at, *original)).map(Vec::as_slice) {
             Some([definition]) => Some(*definition),
             _ => None,

@@ -291,3 +291,14 @@ fn blocks_may_agree_by_atomic_operations() {
     let (buffers, _) = run(body, 4).expect("runs");
     assert_eq!(buffers[0].bytes[32], 10 + 11 + 12 + 13);
 }
+
+#[test]
+fn accumulators_that_are_copies_of_each_other_are_read_to_an_end() {
+    let text = ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry one(.param .u64 x)\n.reqntid 128\n{\n\
+        .reg .b32 %r<9>; .reg .b64 %d<9>; ld.param.b64 %d1, [x]; cvt.u32.u64 %r1, %d1; mov.b32 %r5, %r1; mov.b32 %r2, %r1;\n\
+        mul.f32 %r6, %r1, %r1; add.f32 %r7, %r6, %r1; st.global.b32 [%d1+512], %r7;\n\
+        wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r1, %r2, %r3, %r5}, %d1, %d1, 1, 1, 1, 0, 0;\n\
+        st.global.b32 [%d1], %r5; ret;\n}\n";
+    let program = Program::parse(text).expect("a text");
+    program.kernel(None, None, Mode::Gpu).expect("ends");
+}
