@@ -1,7 +1,10 @@
 """A PyTorch model on another GPU's arithmetic: ``with bitmma.torch.emulate("mi250x"): …``; on several, compared with each
-other: ``bitmma.torch.compare(model, x, chips=["a100", "h100"])``."""
+other: ``bitmma.torch.compare(model, x, chips=["a100", "h100"])``; compiled for one as a whole: ``bitmma.torch.compile(model, "h100")``."""
 
 from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 try:
     import torch as _torch  # noqa: F401
@@ -22,11 +25,25 @@ from .product import Compared, Product
 from .tally import Tally
 from .verdict import Verdict
 
+if TYPE_CHECKING:
+    from .inductor import Compiled, compile, inductor_options
+
+#: What is imported when it is asked for: it takes PyTorch's compiler along, which is large.
+_LATER = ("Compiled", "compile", "inductor_options")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(import_module(".inductor", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __all__ = [
     "Account",
     "Accuracy",
     "Chip",
     "Compared",
+    "Compiled",
     "Comparison",
     "Difference",
     "Explained",
@@ -42,5 +59,7 @@ __all__ = [
     "Variation",
     "Verdict",
     "compare",
+    "compile",
     "emulate",
+    "inductor_options",
 ]

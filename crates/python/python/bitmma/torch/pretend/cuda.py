@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import types
 from collections.abc import Iterator
 from typing import Any, Callable
 from unittest import mock
@@ -170,6 +172,15 @@ def _accelerator() -> dict[str, Any]:
     }
 
 
+def _apart(functions: dict[str, Any]) -> dict[str, Any]:
+    """The same functions, each an object of its own: ``torch.compile`` tells them apart by it."""
+
+    def own(function: Any) -> Any:
+        return functools.wraps(function)(lambda *args, **kwargs: function(*args, **kwargs))
+
+    return {name: own(value) if isinstance(value, types.FunctionType) else value for name, value in functions.items()}
+
+
 @contextlib.contextmanager
 def described(device: Callable[[], Device]) -> Iterator[None]:
     """In this block ``torch.cuda`` describes the chip that ``device`` returns."""
@@ -183,7 +194,7 @@ def described(device: Callable[[], Device]) -> Iterator[None]:
             becomes(torch._C, name, below)
         for name in _REFUSED_BELOW:
             becomes(torch._C, name, _refuse(f"torch._C.{name}"))
-        functions = _functions(device)
+        functions = _apart(_functions(device))
         for name, value in functions.items():
             becomes(torch.cuda, name, value)
         for module in (torch.cuda.streams, torch.cuda.graphs, torch.cuda.memory, torch.cuda.random):
@@ -195,7 +206,7 @@ def described(device: Callable[[], Device]) -> Iterator[None]:
         for name, value in _NVTX.items():
             becomes(torch.cuda.nvtx, name, value)
         accelerator = getattr(torch, "accelerator", None)
-        for name, value in _accelerator().items():
+        for name, value in _apart(_accelerator()).items():
             becomes(accelerator, name, value)
         becomes(torch, "Generator", generators.Generator)
         becomes(torch.Tensor, "record_stream", lambda tensor, stream: None)

@@ -1,0 +1,154 @@
+"""The backend of ``torch.compile`` for a chip."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Callable
+from unittest import mock
+
+import torch
+
+from ...errors import DoubtfulKernel
+from ...kernels._launch import Launched, launch_ptx
+from ...kernels._triton import Launcher
+from ..emulation import emulate
+from ..pretend import inductor as described
+from ..pretend import pretend
+from . import folders, retarget, running
+from . import outside as outsides
+
+#: Settings of Inductor under which nothing is measured, and products are Triton's where it has a template.
+SETTINGS = {
+    "deterministic": True,
+    "max_autotune_gemm": True,
+    "max_autotune_gemm_backends": "TRITON,ATEN",
+    "max_autotune_conv_backends": "TRITON,ATEN",
+    "layout_optimization": False,  # channels stay where the model has them
+    "triton.cudagraphs": False,
+}
+#: What compiling here needs besides.
+_HERE = {
+    "compile_threads": 1,
+    "fx_graph_cache": False,
+    "fx_graph_remote_cache": False,
+    "autotune_local_cache": False,
+    "autotune_remote_cache": False,
+    "bundle_triton_into_fx_graph_cache": False,
+    "use_static_triton_launcher": False,
+}
+
+_COMPILING = threading.RLock()
+
+
+class Kernel:
+    """A kernel that Inductor wrote."""
+
+    def __init__(self) -> None:
+        self.launches = self.instructions = 0
+        self.doubts: set[tuple[int, str, str]] = set()
+        self.text = ""
+
+
+class _Launcher(Launcher):
+    """Runs kernels, and notes what ran."""
+
+    def __init__(self, chip: str, backend: Backend, **options: Any) -> None:
+        super().__init__(chip, **options)
+        self._backend = backend
+        self.run = self._run  # type: ignore[assignment]
+
+    def launch(self, compiled: Any, x: int, y: int, z: int, *about: Any) -> None:
+        """As Triton's launcher is called."""
+        self._of_thread.name = compiled.metadata.name
+        super().launch(compiled, x, y, z, *about)
+
+    def _run(self, text: str, *args: Any, **options: Any) -> Launched:
+        launched = launch_ptx(text, *args, **options)
+        self._backend.ran(self._of_thread.name, text, launched)
+        return launched
+
+
+class Backend:
+    """A backend of ``torch.compile`` that compiles for a chip and runs here."""
+
+    def __init__(
+        self,
+        chip: str,
+        *,
+        outside: str = "refuse",
+        attention: str | None = None,
+        multiprocessors: int | None = None,
+        allow_doubtful: bool = False,
+        settings: dict[str, Any] | None = None,
+    ) -> None:
+        outsides.check(outside)
+        retarget.check(attention)
+        self.chip, self.outside, self.attention = chip, outside, attention
+        self.settings = {**SETTINGS, **(settings or {})}
+        self.launcher = _Launcher(chip, self, multiprocessors=multiprocessors, allow_doubtful=allow_doubtful)
+        #: The code that Inductor wrote, graph by graph.
+        self.code: list[str] = []
+        #: Kernels by name.
+        self.kernels: dict[str, Kernel] = {}
+        #: Computes what is called outside of kernels, and accounts for it.
+        self.emulation = emulate(chip, other_threads="plain")
+        self._lock = threading.Lock()
+
+    def ran(self, name: str, text: str, launched: Launched) -> None:
+        """A kernel ran."""
+        with self._lock:
+            kernel = self.kernels.setdefault(name, Kernel())
+            kernel.launches += 1
+            kernel.instructions += launched.instructions
+            kernel.doubts.update(launched.doubts)
+            kernel.text = text
+            self.emulation.account.kernels[name] += 1
+
+    @contextlib.contextmanager
+    def _compiling(self) -> Iterator[None]:
+        """In this block Inductor compiles for the chip."""
+        from torch._functorch import config as functorch
+        from torch._inductor import config
+        from torch._inductor.codecache import PyCodeCache
+        from torch._inductor.graph import GraphLowering
+
+        surroundings = {"TORCHINDUCTOR_CACHE_DIR": folders.folder(self.chip)}
+        with _COMPILING, mock.patch.dict(os.environ, surroundings), pretend(self.chip), self.launcher.active(), described.described(running.empty_strided, running.launch):
+            with config.patch({**_HERE, **self.settings}), functorch.patch(enable_autograd_cache=False), mock.patch.object(GraphLowering, "save_output_code", self.code.append):
+                with mock.patch.object(PyCodeCache, "load_by_key_path", running.settled(PyCodeCache.load_by_key_path)):
+                    yield
+
+    def __call__(self, graph: torch.fx.GraphModule, given: list[Any], **options: Any) -> Callable[..., Any]:
+        from torch._inductor.compile_fx import compile_fx
+
+        retarget.to_gpu(graph, self.attention)
+        with self._compiling():
+            found: Any = compile_fx(graph, retarget.inputs(given), inner_compile=self._inner)
+            return found
+
+    def _inner(self, graph: torch.fx.GraphModule, given: list[Any], **options: Any) -> Any:
+        """Inductor's last step, of a forward or backward graph."""
+        from torch._inductor.compile_fx import compile_fx_inner
+
+        before = len(self.code)
+        with self._compiling():
+            found: Any = compile_fx_inner(graph, given, **options)
+        calls = sum(map(outsides.calls, self.code[before:]), Counter())
+        if self.outside == "refuse":
+            outsides.refuse(calls)
+        call = found.current_callable
+        around = self.emulation if calls and self.outside != "host" else contextlib.nullcontext()
+
+        def run(args: Any) -> Any:
+            with running.running(self), around:
+                return call(args)
+
+        found.current_callable = run
+        return found
+
+
+__all__ = ["SETTINGS", "Backend", "DoubtfulKernel", "Kernel"]

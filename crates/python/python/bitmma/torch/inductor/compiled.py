@@ -1,0 +1,54 @@
+"""A model that was compiled for a chip."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from ..account import Account
+from . import outside
+from .backend import Backend, Kernel
+
+
+class Compiled:
+    """A compiled model: it is called as the model, and has the model's attributes besides its own."""
+
+    def __init__(self, call: Any, backend: Backend) -> None:
+        self._call, self._backend = call, backend
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("_call", "_backend"):
+            raise AttributeError(name)
+        return getattr(self._call, name)
+
+    def __repr__(self) -> str:
+        launches = sum(kernel.launches for kernel in self.kernels.values())
+        return f"<compiled for {self.chip}: {len(self.code)} graphs, {len(self.kernels)} kernels, {launches} launches>"
+
+    @property
+    def chip(self) -> str:
+        """The chip."""
+        return self._backend.chip
+
+    @property
+    def code(self) -> list[str]:
+        """The code that Inductor wrote, graph by graph: forward and backward passes, and one for each shape that was compiled."""
+        return self._backend.code
+
+    @property
+    def kernels(self) -> dict[str, Kernel]:
+        """Kernels that ran, by name: launches, instructions, PTX, doubts."""
+        return self._backend.kernels
+
+    @property
+    def account(self) -> Account:
+        """Who computed what: launches of kernels, products by the chip's instruction, operations of the host."""
+        return self._backend.emulation.account
+
+    @property
+    def outside(self) -> Counter[str]:
+        """Calls in the code that are no kernel, by name."""
+        return sum(map(outside.calls, self.code), Counter())

@@ -1,0 +1,83 @@
+"""A graph that Dynamo recorded on the CPU, as one on a GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch._guards import TracingContext, detect_fake_mode
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.fx.node import map_aggregate
+from torch.utils._device import _device_constructors
+
+from ...errors import OptionError
+from .. import attention as attentions
+
+GPU = torch.device("cuda", 0)
+
+#: Functions that take the name of a device, and where.
+_BY_NAME = {torch.amp.autocast_mode._enter_autocast: 0}
+#: How ``scaled_dot_product_attention`` may be computed.
+ATTENTION = ("math",)
+
+
+def check(attention: str | None) -> None:
+    """An error if it is none of the ways."""
+    if attention is not None and attention not in ATTENTION:
+        raise OptionError(f"attention is {attention!r}; one of {', '.join(map(repr, ATTENTION))}")
+
+
+def _moved(value: Any) -> Any:
+    return GPU if isinstance(value, torch.device) and value.type == "cpu" else value
+
+
+def to_gpu(graph: torch.fx.GraphModule, attention: str | None) -> None:
+    """What the graph makes on the CPU is made on the GPU."""
+    factories = _device_constructors()
+    for module in graph.modules():
+        if not isinstance(module, torch.fx.GraphModule):
+            continue
+        for node in module.graph.nodes:
+            args = list(map_aggregate(node.args, _moved))
+            kwargs = dict(map_aggregate(node.kwargs, _moved))
+            if kwargs.get("device") == "cpu" or (node.target in factories and kwargs.get("device") is None):
+                kwargs["device"] = GPU
+            if node.op == "call_method" and node.target == "to":
+                args = ["cuda" if isinstance(one, str) and one == "cpu" else one for one in args]
+            place = _BY_NAME.get(node.target) if callable(node.target) else None
+            if place is not None and args[place] == "cpu":
+                args[place] = "cuda"
+            if node.target is torch.nn.functional.scaled_dot_product_attention:
+                _attend(node, attention)
+            node.args, node.kwargs = tuple(args), kwargs
+        module.recompile()
+
+
+def _attend(node: torch.fx.Node, attention: str | None) -> None:
+    """Attention as it was asked for: a GPU would choose among libraries."""
+    if attention is None:
+        raise OptionError(
+            "the model calls scaled_dot_product_attention, for which a GPU chooses a kernel (FlashAttention, cuDNN's, or the two products): "
+            f"say attention={' or '.join(map(repr, ATTENTION))}"
+        )
+    node.target = _as_products
+
+
+def _as_products(*args: Any, **kwargs: Any) -> torch.Tensor:
+    """``scaled_dot_product_attention`` as its two products and a softmax."""
+    return attentions.math(None, *args, **kwargs)  # type: ignore[arg-type]
+
+
+def inputs(given: list[Any]) -> list[Any]:
+    """The inputs of a graph as fake ones on the GPU."""
+    context = TracingContext.try_get()
+    mode: Any = detect_fake_mode(given) or (context.fake_mode if context is not None else None)
+    found = []
+    for one in given:
+        if isinstance(one, torch.Tensor):
+            one = one if isinstance(one, FakeTensor) else mode.from_tensor(one)
+            with mode:
+                fake = torch.empty_strided(one.shape, one.stride(), dtype=one.dtype, device=GPU, requires_grad=one.requires_grad)
+            one = torch.nn.Parameter(fake, requires_grad=one.requires_grad) if isinstance(one, torch.nn.Parameter) else fake
+        found.append(one)
+    return found

@@ -1,0 +1,61 @@
+"""The seeds of a graph's random numbers, as PyTorch draws them on a GPU after ``torch.manual_seed``.
+
+Kernels of Inductor compute Philox (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011) from a seed, which the code draws by
+``aten.randint.low_out`` of 64 bits: on a GPU by curand's Philox, thread i the i-th sequence, each call four numbers further (ATen's
+``DistributionTemplates.h``). No GPU has been asked.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import torch
+
+_MASK = (1 << 32) - 1
+#: Numbers of 32 bits that a call takes of each thread's sequence.
+_STEP = 4
+
+
+def philox(key: int, sequence: int, offset: int) -> tuple[int, int, int, int]:
+    """Philox4x32-10: four numbers of a sequence, from an offset that is a multiple of four on."""
+    a, b = offset // 4 & _MASK, offset // 4 >> 32 & _MASK
+    c, d = sequence & _MASK, sequence >> 32 & _MASK
+    first, second = key & _MASK, key >> 32 & _MASK
+    for _ in range(10):
+        left, right = 0xD2511F53 * a, 0xCD9E8D57 * c
+        a, b, c, d = (right >> 32) ^ b ^ first, right & _MASK, (left >> 32) ^ d ^ second, left & _MASK
+        first, second = (first + 0x9E3779B9) & _MASK, (second + 0xBB67AE85) & _MASK
+    return a, b, c, d
+
+
+class Seeds:
+    """What the GPU's default generator would be at: ``torch.manual_seed`` starts it anew."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._since: Any = self
+        self._seed = self._offset = 0
+
+    def _next(self) -> tuple[int, int]:
+        """The seed, and how far its numbers were taken."""
+        # PyTorch keeps what is to be done when a GPU is first used; each torch.manual_seed leaves another one
+        since = getattr(torch.cuda._lazy_seed_tracker, "manual_seed_all_cb", None)
+        with self._lock:
+            if since is not self._since:
+                self._since, self._seed, self._offset = since, torch.initial_seed(), 0
+            offset, self._offset = self._offset, self._offset + _STEP
+        return self._seed, offset
+
+    def draw(self, low: int, high: int, size: Any, *, out: torch.Tensor) -> torch.Tensor:
+        """``randint.low_out`` of a range of more than 32 bits."""
+        seed, offset = self._next()
+        numbers = []
+        for index in range(out.numel()):
+            first, second, _, _ = philox(seed, index, offset)
+            numbers.append((first << 32 | second) % (high - low) + low)
+        return out.copy_(torch.tensor(numbers, dtype=torch.int64).view(out.shape))
+
+
+#: Of this process.
+SEEDS = Seeds()

@@ -1,0 +1,284 @@
+"""Models compiled by Inductor for a chip that is not here: their kernels run, with bits that nothing else decides."""
+
+from __future__ import annotations
+
+import copy
+import os
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+from processes import run  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+
+import bitmma.torch  # noqa: E402
+from bitmma.errors import OptionError  # noqa: E402
+from bitmma.torch.inductor.seeds import philox  # noqa: E402
+
+if torch.cuda.is_available():
+    pytest.skip("this machine has a GPU", allow_module_level=True)
+if not hasattr(torch._C, "_construct_storage_from_data_pointer"):
+    pytest.skip("PyTorch was built without CUDA", allow_module_level=True)
+if os.environ.get("TRITON_INTERPRET") != "0":
+    pytest.skip("Triton compiles here and interprets in the other tests: TRITON_INTERPRET=0 pytest THIS FILE", allow_module_level=True)
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+
+
+def real(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape)
+
+
+def half(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape).bfloat16()
+
+
+def whole(*shape: int, most: int = 50) -> torch.Tensor:
+    return torch.randint(1, most, shape)
+
+
+#: Functions, their arguments, and whether their results are exact.
+OPERATIONS: dict[str, tuple[Any, list[Any], bool]] = {
+    "softmax": (lambda x: x.softmax(-1), [real(4, 5000)], False),
+    "log_softmax": (lambda x: x.log_softmax(-1), [real(4, 500)], False),
+    "layer_norm": (lambda x, w, b: F.layer_norm(x, (256,), w, b), [half(8, 256), half(256), half(256)], False),
+    "rms_norm": (lambda x, w: x * torch.rsqrt(x.float().square().mean(-1, keepdim=True) + 1e-6) * w, [half(8, 256), half(256)], False),
+    "group_norm": (lambda x: F.group_norm(x, 8), [real(2, 64, 8, 8)], False),
+    "cross_entropy": (lambda x, t: F.cross_entropy(x, t), [real(16, 500), whole(16)], False),
+    "silu_gate": (lambda x, y: F.silu(x) * y, [half(1000), half(1000)], False),
+    "gelu": (F.gelu, [real(1000)], False),
+    "rotary": (lambda x, c, s: x * c + torch.cat((-x[..., 16:], x[..., :16]), -1) * s, [half(4, 8, 32), half(8, 32), half(8, 32)], False),
+    "sine": (lambda x: torch.sin(x * 1e5), [real(1000)], False),
+    "power": (lambda x, y: x.abs().pow(y), [real(1000), real(1000)], False),
+    "welford": (lambda x: x.var(0), [real(500, 16)], False),
+    "prefix_sums": (lambda x: x.cumsum(-1), [real(4, 1000)], False),
+    "sum_of_all": (lambda x: x.sum(), [real(300, 1000)], False),
+    "pooling": (lambda x: F.avg_pool2d(x, 2) + F.max_pool2d(x, 2), [real(1, 4, 8, 8)], False),
+    "convolution": (lambda x, w: F.conv2d(x, w, padding=1), [half(1, 16, 12, 12), half(16, 16, 3, 3)], False),
+    "fp8": (lambda x: x.to(torch.float8_e4m3fn).float(), [real(1000)], True),
+    "integers": (lambda x, y: (x // y, x % y, (x ^ y) | (x >> 3)), [whole(1000, most=5000), whole(1000)], True),
+    "narrow_integers": (lambda x: (x + x) * x - torch.minimum(x, -x), [whole(1000).to(torch.int8)], True),
+    "sort": (lambda x: x.sort(-1), [real(8, 200)], True),
+    "top": (lambda x: x.topk(5), [real(8, 200)], True),
+    "gather": (lambda x, i: x.gather(1, i) + x[i[:, 0] - 1].amax(-1, keepdim=True), [real(100, 60), whole(100, 4)], True),
+    "scatter": (lambda x, i, v: x.scatter_add(0, i, v), [torch.zeros(100, 8), whole(50, 8), torch.ones(50, 8)], True),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_operations(name: str) -> None:
+    """Two runs have the same bits, near those of FP64, and nothing is computed outside of kernels but what is exact."""
+    function, given, exact = OPERATIONS[name]
+    compiled = bitmma.torch.compile(function, "h100")
+    with torch.no_grad():
+        first, again, eager = compiled(*given), compiled(*given), function(*given)
+        wide = function(*(one.double() if one.is_floating_point() else one for one in given)) if not exact else eager
+    for one, other, plain, double in zip(*(torch.utils._pytree.tree_leaves(part) for part in (first, again, eager, wide))):
+        assert torch.equal(one, other) and one.device.type == "cpu"
+        if exact:
+            assert torch.equal(one, plain)
+        else:
+            worst, theirs = ((part.double() - double).abs().max().item() for part in (one, plain))
+            assert worst <= 2 * theirs + 4 * torch.finfo(torch.float32).eps * double.abs().max().item(), name
+    assert compiled.kernels or name == "top"
+    assert not any(compiled.account.host.values()) or set(compiled.account.host["exact"]) == {"topk"}
+
+
+def test_a_sum_of_a_product_is_rounded_once() -> None:
+    x, y, z = real(200), real(200), real(200)
+    found = bitmma.torch.compile(lambda x, y, z: x * y + z, "h100")(x, y, z)
+    exact = [Fraction(a) * Fraction(b) + Fraction(c) for a, b, c in zip(x.tolist(), y.tolist(), z.tolist())]
+    for one, value in zip(found.tolist(), exact):
+        near = np.float32(one)
+        assert all(abs(Fraction(float(other)) - value) >= abs(Fraction(one) - value) for other in (np.nextafter(near, np.float32(9e9)), np.nextafter(near, np.float32(-9e9))))
+
+
+@pytest.mark.parametrize("chip", ["a100", "h100"])
+def test_products_are_the_instruction_s(chip: str) -> None:
+    """Those of a template are those of the emulation, K in order."""
+    a, b, bias = (real(48, 200) * 2.0 ** torch.randint(-8, 8, (48, 200))).bfloat16(), half(200, 40), half(40)
+    batch = half(3, 33, 64), half(3, 64, 17)
+    compiled = bitmma.torch.compile(lambda a, b, c, d: (a @ b, torch.bmm(c, d)), chip)
+    with torch.no_grad(), bitmma.torch.emulate(chip):
+        expected = a @ b, torch.bmm(*batch)
+    with torch.no_grad():
+        found = compiled(a, b, *batch)
+        assert all(map(torch.equal, found, expected))
+        # the sum stays FP32 until the bias was added
+        linear = bitmma.torch.compile(lambda a, b, bias: torch.addmm(bias, a, b), chip)(a, b, bias)
+        wide = a.double() @ b.double() + bias.double()
+        assert (linear.double() - wide).abs().max() <= 2 * ((a @ b + bias).double() - wide).abs().max()
+    assert not compiled.outside
+
+
+def test_chips_differ() -> None:
+    """Where large terms cancel, what each instruction keeps of the small ones shows."""
+    a, b = (real(32, 256) * 2.0 ** torch.randint(-12, 12, (32, 256))).bfloat16(), half(256, 32)
+    a[:, 128:] = -a[:, :128]
+    b[128:] = b[:128] * 1.0078125
+    found = {}
+    for chip in ("a100", "h100", "h200"):
+        torch._dynamo.reset()
+        with torch.no_grad():
+            found[chip] = bitmma.torch.compile(torch.matmul, chip)(a, b)
+    assert torch.equal(found["h100"], found["h200"]) and not torch.equal(found["h100"], found["a100"])
+
+
+class Block(torch.nn.Module):
+    """Norm, attention written as products, and a gate."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = torch.nn.LayerNorm(64)
+        self.into, self.out = torch.nn.Linear(64, 192), torch.nn.Linear(64, 64)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = self.into(self.norm(x)).view(2, 16, 3, 4, 16).permute(2, 0, 3, 1, 4)
+        scores = (q @ k.transpose(-1, -2) * 0.25).float().softmax(-1).to(v.dtype)
+        return x + self.out((scores @ v).transpose(1, 2).reshape(2, 16, 64))
+
+
+def gradients(model: Any, call: Any, x: torch.Tensor) -> list[torch.Tensor]:
+    model.zero_grad()
+    call(x).float().square().mean().backward()
+    return [one.grad.clone() for one in model.parameters()]
+
+
+def test_a_training_step() -> None:
+    """Forward and backward; chips differ, whichever comes first, and eager PyTorch is no nearer to FP64."""
+    model, x = Block().bfloat16(), half(2, 16, 64)
+    found = {}
+    for chips in (("h100", "a100"), ("a100", "h100")):
+        for chip in chips:
+            torch._dynamo.reset()
+            compiled = bitmma.torch.compile(model, chip)
+            step = gradients(model, compiled, x)
+            assert all(map(torch.equal, step, gradients(model, compiled, x)))
+            assert all(map(torch.equal, step, found.setdefault(chip, step))), "it does not depend on what was compiled before"
+            assert len(compiled.code) == 2 and not compiled.outside and not any(compiled.account.host.values())
+            assert sum(kernel.launches for kernel in compiled.kernels.values()) == sum(compiled.account.kernels.values()) > 20
+    exact = copy.deepcopy(model).double()
+    wide, eager = gradients(exact, exact, x.double()), gradients(model, model, x)
+    for one, plain, double in zip(found["h100"], eager, wide):
+        assert (one.double() - double).norm() <= 2 * (plain.double() - double).norm() + 1e-6 * double.norm()
+
+
+def test_shapes_mutation_and_control() -> None:
+    compiled = bitmma.torch.compile(lambda x: (x * 2).sum(-1), "a100", dynamic=True)
+    for rows in (5, 9, 70):
+        x = whole(rows, 33).float()
+        assert torch.equal(compiled(x), (x * 2).sum(-1))
+    assert len(compiled.code) == 1
+
+    def changes(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        x.add_(1)
+        y[1:3] = 7
+        return x.sum()
+
+    x, y = torch.zeros(10), torch.zeros(6)
+    total = bitmma.torch.compile(changes, "h100")(x, y)
+    assert total == 10 and x.tolist() == [1.0] * 10 and y.tolist() == [0, 7, 7, 0, 0, 0]
+    chosen = bitmma.torch.compile(lambda x: torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,)), "h100")
+    assert chosen(torch.ones(4)).tolist() == [2.0] * 4 and chosen(-torch.ones(4)).tolist() == [-2.0] * 4
+    made = bitmma.torch.compile(lambda x: x + torch.arange(4, device="cpu") + torch.full((4,), 0.5), "h100")
+    assert made(torch.zeros(4)).tolist() == [0.5, 1.5, 2.5, 3.5]
+
+
+def test_random_numbers() -> None:
+    """The same after the same seed, whatever the CPU's generator has drawn; Philox as its authors' own test has it."""
+    zeros, ones = (0, 0, 0), ((1 << 64) - 1, (1 << 64) - 1, 4 * ((1 << 64) - 1))
+    assert [f"{one:08x}" for one in philox(*zeros)] == ["6627e8d5", "e169c58d", "bc57ac4c", "9b00dbd8"]
+    assert [f"{one:08x}" for one in philox(*ones)] == ["408f276d", "41c83b0e", "a20bc7c6", "6d5451fd"]
+    compiled = bitmma.torch.compile(lambda x: (F.dropout(x, 0.5), torch.rand_like(x), torch.randn(300)), "h100")
+    x = torch.ones(1000)
+    torch.manual_seed(5)
+    first, second = compiled(x), compiled(x)
+    torch.manual_seed(5)
+    torch.rand(3)
+    assert all(map(torch.equal, first, compiled(x))) and not any(map(torch.equal, first, second))
+    dropped, uniform, normal = first
+    assert set(dropped.unique().tolist()) == {0.0, 2.0} and abs(dropped.mean() - 1) < 0.2
+    assert uniform.min() >= 0 and uniform.max() < 1 and abs(uniform.mean() - 0.5) < 0.05 and abs(normal.std() - 1) < 0.2
+    assert not compiled.outside
+
+
+def test_what_is_outside() -> None:
+    x = torch.randn(8, 8)
+    function = lambda x: torch.linalg.svdvals(x) * 2  # noqa: E731
+    with pytest.raises(Exception, match=r"calls _linalg_svd.default, which no kernel of Triton computes: outside='gemm'"):
+        bitmma.torch.compile(function, "h100")(x)
+    torch._dynamo.reset()
+    compiled = bitmma.torch.compile(function, "h100", outside="gemm")
+    assert torch.allclose(compiled(x), function(x)) and compiled.outside == {"_linalg_svd.default": 1}
+    assert sum(compiled.account.left.values()) == 1 and "_linalg_svd" in next(iter(compiled.account.left))
+    torch._dynamo.reset()
+    x, weight = half(1, 8, 9, 9), half(8, 8, 3, 3)
+    transposed = bitmma.torch.compile(lambda x, w: F.conv_transpose2d(x, w).relu(), "h100", outside="gemm")
+    with bitmma.torch.emulate("h100"):
+        expected = F.conv_transpose2d(x, weight).relu()
+    assert torch.equal(transposed(x, weight), expected) and transposed.outside == {"convolution": 1}
+    torch._dynamo.reset()
+    product = bitmma.torch.compile(torch.matmul, "h100", outside="gemm")
+    a, b = real(9, 33).double(), real(33, 5).double()
+    with bitmma.torch.emulate("h100"):
+        expected = a @ b
+    assert torch.equal(product(a, b), expected) and sum(product.account.products.values()) == 1
+
+
+def test_attention_is_said() -> None:
+    q = half(1, 2, 16, 16)
+    function = lambda q: F.scaled_dot_product_attention(q, q, q, is_causal=True)  # noqa: E731
+    with pytest.raises(Exception, match="for which a GPU chooses a kernel .*: say attention='math'"):
+        bitmma.torch.compile(function, "h100")(q)
+    torch._dynamo.reset()
+    compiled = bitmma.torch.compile(function, "h100", attention="math")
+    assert (compiled(q).double() - function(q.double())).abs().max() < 0.02 and not compiled.outside
+
+
+def test_wrong_options() -> None:
+    with pytest.raises(OptionError, match="outside is 'cublas'; one of 'refuse', 'gemm', 'host'"):
+        bitmma.torch.compile(torch.exp, "h100", outside="cublas")
+    with pytest.raises(Exception, match="h1000"):
+        bitmma.torch.compile(torch.exp, "h1000")
+    with pytest.raises(OptionError, match="attention is 'flash'; one of 'math'"):
+        bitmma.torch.compile(torch.exp, "h100", attention="flash")
+    assert bitmma.torch.inductor_options("h100")["deterministic"] is True
+
+
+def test_it_leaves_nothing_behind() -> None:
+    before = dict(os.environ)
+    bitmma.torch.compile(torch.exp, "h100")(torch.ones(3))
+    assert not torch.cuda.is_available() and dict(os.environ) == before
+    with pytest.raises((RuntimeError, AssertionError)):
+        torch.ones(1, device="cuda")
+    plain = torch.compile(lambda x: x + 1, backend="eager")
+    assert plain(torch.ones(2)).tolist() == [2.0, 2.0]
+
+
+PROGRAM = """
+import torch
+x = torch.arange(8.0)
+compiled = torch.compile(lambda x: (x * 3).sum(), backend="bitmma", options={"chip": "h100"})
+assert compiled(x) == 84
+try:
+    torch.compile(lambda x: x * 3, backend="bitmma")(x)
+except Exception as error:
+    assert "needs options={'chip': ...}" in str(error), error
+else:
+    raise AssertionError("no chip")
+print("done")
+"""
+
+
+def test_the_backend_has_a_name(tmp_path: Path) -> None:
+    done = run("-c", PROGRAM, cwd=tmp_path)
+    assert done.stdout == "done\n", done.stdout + done.stderr
