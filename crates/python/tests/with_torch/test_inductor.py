@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -282,3 +283,47 @@ print("done")
 def test_the_backend_has_a_name(tmp_path: Path) -> None:
     done = run("-c", PROGRAM, cwd=tmp_path)
     assert done.stdout == "done\n", done.stdout + done.stderr
+
+
+def training(compiled: Any, x: torch.Tensor) -> None:
+    compiled(x).float().square().mean().backward()
+
+
+def test_certificates(tmp_path: Path) -> None:
+    """Equal for equal runs, in this process and another; not after a bit of a weight, of an input, or another chip; a changed file is refused."""
+    model, x = Block().bfloat16(), half(2, 16, 64)
+    torch.save((model.state_dict(), x), tmp_path / "model.pt")
+    compiled = bitmma.torch.compile(model, "h100")
+    certificate = compiled.certify(x, step=training)
+    assert compiled.certify(x, step=training) == certificate and len(certificate.graphs) == 2 and len(certificate.kernels) == len(compiled.kernels)
+    path = tmp_path / "run.json"
+    certificate.save(path)
+    assert bitmma.torch.Certificate.load(path) == certificate
+    program = (
+        "import sys, torch, bitmma.torch\nsys.path.insert(0, sys.argv[1])\nfrom test_inductor import Block, training\n"
+        "state, x = torch.load('model.pt')\nmodel = Block().bfloat16()\nmodel.load_state_dict(state)\n"
+        "print(bitmma.torch.verify('run.json', model, x, step=training))\n"
+        "model.out.bias.data.view(torch.int16)[3] ^= 1\nprint(bitmma.torch.verify('run.json', model, x, step=training))\n"
+    )
+    done = run("-c", program, str(Path(__file__).parent), cwd=tmp_path, TRITON_INTERPRET="0", PYTHONPATH=os.pathsep.join(sys.path), ATEN_CPU_CAPABILITY="default")
+    same, other = done.stdout.splitlines()
+    assert same == "[]", done.stdout + done.stderr
+    assert other.startswith("[\"the model's parameters or buffers differ\", 'graph 0 of 2 is the first with other results: output 0'"), other
+    changed = x.clone()
+    changed.view(torch.int16)[0, 0, 0] ^= 1
+    assert bitmma.torch.verify(certificate, model, changed, step=training)[0] == "input 0 differs"
+    torch._dynamo.reset()
+    on_a100 = bitmma.torch.compile(model, "a100").certify(x, step=training)
+    assert certificate.differences(on_a100)[0] == "chip is 'h100', and 'a100'"
+    torch._dynamo.reset()
+    settings = {"max_autotune_gemm": False, "triton.multi_kernel": 0}
+    assert certificate.differences(bitmma.torch.compile(model, "h100", outside="gemm", settings=settings).certify(x, step=training))
+    for content, message in [
+        (path.read_text().replace(certificate.model, certificate.model[::-1]), "was changed: its seal is"),
+        (path.read_text().replace('"version": 1', '"version": 2'), "has version 2; 1 was expected"),
+        ("{}", "is no certificate: 'about'"),
+        ("[", "is no certificate"),
+    ]:
+        (tmp_path / "wrong.json").write_text(content)
+        with pytest.raises(bitmma.Error, match=message):
+            bitmma.torch.verify(tmp_path / "wrong.json", model, x)

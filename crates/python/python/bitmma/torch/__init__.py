@@ -26,10 +26,10 @@ from .tally import Tally
 from .verdict import Verdict
 
 if TYPE_CHECKING:
-    from .inductor import Compiled, compile, inductor_options
+    from .inductor import Certificate, Compiled, compile, inductor_options, verify
 
 #: What is imported when it is asked for: it takes PyTorch's compiler along, which is large.
-_LATER = ("Compiled", "compile", "inductor_options")
+_LATER = ("Certificate", "Compiled", "compile", "inductor_options", "verify")
 
 
 def __getattr__(name: str) -> Any:
@@ -41,6 +41,7 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "Account",
     "Accuracy",
+    "Certificate",
     "Chip",
     "Compared",
     "Compiled",
@@ -62,4 +63,5 @@ __all__ = [
     "compile",
     "emulate",
     "inductor_options",
+    "verify",
 ]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Callable
 
 import torch
 
 from ...errors import OptionError
 from .backend import SETTINGS, Backend, Kernel
+from .certificate import Certificate, CertificateError
 from .compiled import Compiled
 
-__all__ = ["SETTINGS", "Backend", "Compiled", "Kernel", "backend", "compile", "inductor_options"]
+__all__ = ["SETTINGS", "Backend", "Certificate", "CertificateError", "Compiled", "Kernel", "backend", "compile", "inductor_options", "verify"]
 
 
 def compile(
@@ -40,7 +42,7 @@ def compile(
     (:func:`inductor_options`).
     """
     made = Backend(chip, outside=outside, attention=attention, multiprocessors=multiprocessors, allow_doubtful=allow_doubtful, settings=settings)
-    return Compiled(torch.compile(model, backend=made, dynamic=dynamic, fullgraph=fullgraph), made)
+    return Compiled(model, torch.compile(model, backend=made, dynamic=dynamic, fullgraph=fullgraph), made)
 
 
 _made: dict[Any, Backend] = {}
@@ -64,3 +66,15 @@ def inductor_options(chip: str) -> dict[str, Any]:
     """
     Backend(chip)  # says if there is no such chip
     return {**SETTINGS, "max_autotune_gemm_backends": "TRITON", "max_autotune_conv_backends": "TRITON"}
+
+
+def verify(certificate: Certificate | str | os.PathLike[str], model: Any, *inputs: Any, step: Callable[..., Any] | None = None) -> list[str]:
+    """Compiles and runs a model as a certificate says, and compares: what differs, in words; nothing if the certificate holds.
+
+    ``certificate`` may be a file; one that was changed is an error. ``step`` is that of :meth:`Compiled.certify`.
+    """
+    held = certificate if isinstance(certificate, Certificate) else Certificate.load(certificate)
+    names = ("outside", "attention", "multiprocessors", "settings")
+    torch._dynamo.reset()  # so that every graph is compiled anew
+    again = compile(model, held.about["chip"], **{name: held.about[name] for name in names}).certify(*inputs, step=step)
+    return held.differences(again)

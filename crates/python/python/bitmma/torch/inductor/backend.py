@@ -97,6 +97,28 @@ class Backend:
         #: Computes what is called outside of kernels, and accounts for it.
         self.emulation = emulate(chip, other_threads="plain")
         self._lock = threading.Lock()
+        self._watchers: list[tuple[Callable[[Any], None], Callable[[str, str, str], None]]] = []
+
+    def options(self) -> dict[str, Any]:
+        """What was asked for."""
+        device = self.launcher.device
+        return {
+            "chip": self.chip,
+            "multiprocessors": device._multiprocessors,
+            "outside": self.outside,
+            "attention": self.attention,
+            "settings": {name: value for name, value in self.settings.items()},
+        }
+
+    @contextlib.contextmanager
+    def watched(self, ran: Callable[[Any], None], launched: Callable[[str, str, str], None]) -> Iterator[None]:
+        """In this block ``ran`` is told the outputs of each graph, and ``launched`` each kernel's name, text and ptxas."""
+        watcher = ran, launched
+        self._watchers.append(watcher)
+        try:
+            yield
+        finally:
+            self._watchers.remove(watcher)
 
     def ran(self, name: str, text: str, launched: Launched) -> None:
         """A kernel ran."""
@@ -107,6 +129,8 @@ class Backend:
             kernel.doubts.update(launched.doubts)
             kernel.text = text
             self.emulation.account.kernels[name] += 1
+        for _, told in self._watchers:
+            told(name, text, launched.compiler)
 
     @contextlib.contextmanager
     def _compiling(self) -> Iterator[None]:
@@ -145,7 +169,10 @@ class Backend:
 
         def run(args: Any) -> Any:
             with running.running(self), around:
-                return call(args)
+                outputs = call(args)
+            for told, _ in self._watchers:
+                told(outputs)
+            return outputs
 
         found.current_callable = run
         return found

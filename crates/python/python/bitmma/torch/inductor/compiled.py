@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, Callable
 
 from ..account import Account
 from . import outside
 from .backend import Backend, Kernel
+from .certificate import Certificate, certified
 
 
 class Compiled:
     """A compiled model: it is called as the model, and has the model's attributes besides its own."""
 
-    def __init__(self, call: Any, backend: Backend) -> None:
-        self._call, self._backend = call, backend
+    def __init__(self, model: Any, call: Any, backend: Backend) -> None:
+        self._model, self._call, self._backend = model, call, backend
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._call(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("_call", "_backend"):
+        if name in ("_model", "_call", "_backend"):
             raise AttributeError(name)
         return getattr(self._call, name)
 
@@ -47,6 +48,11 @@ class Compiled:
     def account(self) -> Account:
         """Who computed what: launches of kernels, products by the chip's instruction, operations of the host."""
         return self._backend.emulation.account
+
+    def certify(self, *inputs: Any, step: Callable[..., Any] | None = None) -> Certificate:
+        """Runs ``step(compiled, *inputs)``, by default the model on the inputs, and certifies it: digests of the model, the inputs, each kernel, and
+        every output of every graph. Equal runs have equal certificates on every machine (:func:`bitmma.torch.verify`)."""
+        return certified(self._backend, self._model, lambda: self(*inputs) if step is None else step(self, *inputs), inputs)
 
     @property
     def outside(self) -> Counter[str]:
