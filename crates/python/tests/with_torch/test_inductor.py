@@ -245,6 +245,24 @@ def test_attention_is_said() -> None:
     assert (compiled(q).double() - function(q.double())).abs().max() < 0.02 and not compiled.outside
 
 
+def test_what_would_run_on_the_host_is_an_error() -> None:
+    compiled = bitmma.torch.compile(torch.matmul, "h100")
+    with bitmma.torch.emulate("a100"), pytest.raises(bitmma.Error, match="compiled for h100 is called inside of an emulation of a100"):
+        compiled(torch.ones(4, 4), torch.ones(4, 4))
+
+    def prints(x: torch.Tensor) -> torch.Tensor:
+        y = x + 1
+        print("a graph ends here")
+        return y * 2
+
+    with pytest.raises(torch._dynamo.exc.Unsupported):
+        bitmma.torch.compile(prints, "h100")(torch.ones(3))
+    torch._dynamo.reset()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert bitmma.torch.compile(torch.matmul, "h100")(torch.ones(16, 16), torch.ones(16, 16)).dtype == torch.bfloat16
+    assert bitmma.torch.compile(lambda x: (x + 1).to("cpu") + x.cpu(), "h100")(torch.ones(3)).tolist() == [3.0] * 3
+
+
 def test_wrong_options() -> None:
     with pytest.raises(OptionError, match="outside is 'cublas'; one of 'refuse', 'gemm', 'host'"):
         bitmma.torch.compile(torch.exp, "h100", outside="cublas")

@@ -62,7 +62,7 @@ class Device:
         if self._multiprocessors is None:
             raise OptionError(
                 f"the code asks how many multiprocessors {self.chip} has, which is not known here: "
-                f"emulate({self.chip!r}, multiprocessors=...) says it"
+                "the option multiprocessors=... says it"
             )
         return self._multiprocessors
 

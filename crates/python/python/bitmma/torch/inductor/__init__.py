@@ -25,7 +25,7 @@ def compile(
     allow_doubtful: bool = False,
     settings: dict[str, Any] | None = None,
     dynamic: bool | None = None,
-    fullgraph: bool = False,
+    fullgraph: bool = True,
 ) -> Compiled:
     """A model, or a function, compiled by Inductor for a chip, whose kernels run here with the chip's bits.
 
@@ -36,7 +36,8 @@ def compile(
     compare; with ``"gemm"`` products are the chip's instruction, K in order, and the rest the host's (:class:`~bitmma.torch.emulate`);
     ``"host"`` leaves them to PyTorch. ``attention="math"`` computes ``scaled_dot_product_attention`` by its two products; it must be said, as a GPU would
     choose among libraries. ``multiprocessors`` says how many the chip has where it is not known; ``allow_doubtful`` runs kernels of which it is
-    not known for sure what ptxas fuses. ``settings`` are further ones of Inductor; ``dynamic`` and ``fullgraph`` are those of ``torch.compile``.
+    not known for sure what ptxas fuses. ``settings`` are further ones of Inductor; ``dynamic`` is that of ``torch.compile``, and so is ``fullgraph``: without it what Dynamo cannot record
+    runs as PyTorch's own, on the CPU.
 
     Where a GPU would measure, a rule decides: of a kernel's configurations the first that fits, of products the first template of Triton
     (:func:`inductor_options`).

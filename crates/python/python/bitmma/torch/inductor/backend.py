@@ -150,7 +150,9 @@ class Backend:
         from torch._inductor.compile_fx import compile_fx
 
         retarget.to_gpu(graph, self.attention)
-        with self._compiling():
+        # a model on the CPU says "cpu" where it would say "cuda"
+        autocast: dict[str, Any] = {"dtype": torch.get_autocast_dtype("cpu"), "enabled": torch.is_autocast_enabled("cpu")}
+        with self._compiling(), torch.autocast("cuda", **autocast):
             found: Any = compile_fx(graph, retarget.inputs(given), inner_compile=self._inner)
             return found
 
@@ -164,7 +166,9 @@ class Backend:
         calls = sum(map(outsides.calls, self.code[before:]), Counter())
         if self.outside == "refuse":
             outsides.refuse(calls)
-        call = found.current_callable
+        call = getattr(found, "current_callable", None)
+        if call is None:  # there is nothing to compute
+            return found
         around = self.emulation if calls and self.outside != "host" else contextlib.nullcontext()
 
         def run(args: Any) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Callable
 
+from ...errors import Error
+from .. import threads
 from ..account import Account
 from . import outside
 from .backend import Backend, Kernel
@@ -18,6 +20,9 @@ class Compiled:
         self._model, self._call, self._backend = model, call, backend
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        emulation = threads.acting()
+        if emulation is not None:  # PyTorch would run the model as it is
+            raise Error(f"a model that is compiled for {self.chip} is called inside of an emulation of {emulation.arithmetic.label}: call it outside")
         return self._call(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:

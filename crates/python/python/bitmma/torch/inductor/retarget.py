@@ -42,6 +42,8 @@ def to_gpu(graph: torch.fx.GraphModule, attention: str | None) -> None:
             kwargs = dict(map_aggregate(node.kwargs, _moved))
             if kwargs.get("device") == "cpu" or (node.target in factories and kwargs.get("device") is None):
                 kwargs["device"] = GPU
+            if node.op == "call_method" and node.target == "cpu":
+                node.target = "cuda"
             if node.op == "call_method" and node.target == "to":
                 args = ["cuda" if isinstance(one, str) and one == "cpu" else one for one in args]
             place = _BY_NAME.get(node.target) if callable(node.target) else None
