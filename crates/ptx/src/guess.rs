@@ -357,7 +357,7 @@ impl Paths<'_> {
 
     /// Follows all paths from the load, each as long as it is `wanted`; whether nothing depends on what the load reads.
     fn follow(&mut self, wanted: impl Fn(&mut Self, usize, &State) -> bool) -> bool {
-        let values = self.guesses().collect();
+        let values = self.guesses().into_iter().collect();
         let first = State {
             values,
             phase: Phase::Open,
@@ -387,19 +387,18 @@ impl Paths<'_> {
     }
 
     /// The registers that the load writes.
-    fn guesses(&self) -> impl Iterator<Item = (RegisterId, Value)> {
-        let (one, both) = match &self.function.instructions[self.load].operands[0] {
-            Operand::Register(id) => (Some((*id, Value::Guess)), None),
+    fn guesses(&self) -> Vec<(RegisterId, Value)> {
+        let half = |high| Value::Half { high, found: false };
+        match &self.function.instructions[self.load].operands[0] {
+            Operand::Register(id) => vec![(*id, Value::Guess)],
             Operand::Vector(parts) => match parts.as_slice() {
                 [Operand::Register(low), Operand::Register(high)] => {
-                    let half = |high| Value::Half { high, found: false };
-                    (Some((*low, half(false))), Some((*high, half(true))))
+                    vec![(*low, half(false)), (*high, half(true))]
                 }
-                _ => (None, None),
+                _ => vec![],
             },
-            _ => (None, None),
-        };
-        one.into_iter().chain(both)
+            _ => vec![],
+        }
     }
 
     /// What follows an instruction; none if something may depend on the guess.
@@ -545,9 +544,7 @@ impl Paths<'_> {
             return false;
         };
         let is_only_here = |at: &usize| missed.only[*at] && !self.first[*at];
-        let found = |id: &RegisterId| {
-            matches!(state.values.get(id), Some(Value::Found | Value::Half { found: true, .. }))
-        };
+        let found = |id: &RegisterId| state.values.get(id).is_some_and(|value| value.is_found());
         let anew = |id: &RegisterId| {
             reads.iter().any(found)
                 && matches!(state.values.get(id), Some(Value::Wrong | Value::Missed | Value::Found))
@@ -644,6 +641,11 @@ impl Paths<'_> {
 }
 
 impl Value {
+    /// Whether it is of what was found in memory.
+    fn is_found(self) -> bool {
+        matches!(self, Value::Found | Value::Half { found: true, .. })
+    }
+
     /// Whether it came of a guess that may be right.
     fn is_guess(self) -> bool {
         matches!(self, Value::Guess | Value::Derived | Value::Half { found: false, .. })
@@ -653,8 +655,7 @@ impl Value {
 impl State {
     /// Whether a register depends on the guess.
     fn depends(&self, id: RegisterId) -> bool {
-        let known = self.values.get(&id);
-        known.is_some_and(|value| !matches!(value, Value::Found | Value::Half { found: true, .. }))
+        self.values.get(&id).is_some_and(|value| !value.is_found())
     }
 
     /// An instruction runs that a wrong guess must not lead to again.
@@ -666,7 +667,7 @@ impl State {
 
     /// The guess is of no use any more.
     fn forget(&mut self) {
-        self.values.retain(|_, value| !matches!(value, Value::Found | Value::Half { found: true, .. }));
+        self.values.retain(|_, value| !value.is_found());
         self.values.values_mut().for_each(|value| *value = Value::Wrong);
     }
 

@@ -19,6 +19,16 @@ ROOT = Path(__file__).parents[3]
 EVERYTHING = os.environ.get("BITMMA_TESTS") == "all"
 
 
+def pretended_gpu_or_skip() -> None:
+    """Skips a file where no GPU can be pretended: there is one, or PyTorch and Triton are not for one."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("triton")
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a GPU", allow_module_level=True)
+    if not hasattr(torch._C, "_construct_storage_from_data_pointer"):
+        pytest.skip("PyTorch was built without CUDA", allow_module_level=True)
+
+
 def random_codes(rng: np.random.Generator, name: str, shape: tuple[int, ...]) -> np.ndarray:
     """Random codes of a format, every bit random."""
     format = formats.by_name(name)

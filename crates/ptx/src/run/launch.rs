@@ -533,16 +533,12 @@ impl Launch<'_> {
             printed: Mutex::default(),
             sought: how.sought.map(|access| Sought { access, found: Mutex::new(None) }),
         };
-        let threads = if self.is_alone(how) || count == 1 {
-            1
-        } else {
-            match self.limits.threads {
-                0 => cores(),
-                threads => threads,
-            }
-            .min(count.min(256) as usize)
-            .max(1)
+        let threads = match self.limits.threads {
+            _ if self.is_alone(how) || count == 1 => 1,
+            0 => cores(),
+            threads => threads,
         };
+        let threads = threads.min(count.min(256) as usize).max(1);
         let next = AtomicU64::new(0);
         let failed: Mutex<Option<(u64, Error)>> = Mutex::new(None);
         let unwritten = AtomicBool::new(false);

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("triton")
+from common import pretended_gpu_or_skip
+
+pretended_gpu_or_skip()
+import torch  # noqa: E402
 from processes import run  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
@@ -21,10 +23,6 @@ import bitmma.torch  # noqa: E402
 from bitmma.errors import OptionError  # noqa: E402
 from bitmma.torch.inductor.seeds import philox  # noqa: E402
 
-if torch.cuda.is_available():
-    pytest.skip("this machine has a GPU", allow_module_level=True)
-if not hasattr(torch._C, "_construct_storage_from_data_pointer"):
-    pytest.skip("PyTorch was built without CUDA", allow_module_level=True)
 if os.environ.get("TRITON_INTERPRET") != "0":
     pytest.skip("Triton compiles here and interprets in the other tests: TRITON_INTERPRET=0 pytest THIS FILE", allow_module_level=True)
 

@@ -5,17 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
+from common import pretended_gpu_or_skip
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("triton")
+pretended_gpu_or_skip()
 import bitmma  # noqa: E402, F401
 from processes import run  # noqa: E402
-
-if torch.cuda.is_available():
-    pytest.skip("this machine has a GPU", allow_module_level=True)
-if not hasattr(torch._C, "_construct_storage_from_data_pointer"):
-    pytest.skip("PyTorch was built without CUDA", allow_module_level=True)
 
 SUITES = sorted(Path(__file__).parent.glob("suite_for_*cuda.py"))
 PROGRAM = """

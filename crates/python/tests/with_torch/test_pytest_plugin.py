@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
+from common import ROOT, pretended_gpu_or_skip
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("triton")
+pretended_gpu_or_skip()
 import bitmma  # noqa: E402
-from common import ROOT  # noqa: E402
+import torch  # noqa: E402
 from processes import run  # noqa: E402
-
-if torch.cuda.is_available() or not hasattr(torch._C, "_construct_storage_from_data_pointer"):
-    pytest.skip("this machine has a GPU, or PyTorch was built without CUDA", allow_module_level=True)
 
 SUITE = '''
 import unittest, pytest, torch, triton, triton.language as tl

@@ -8,41 +8,25 @@ from typing import Any, Callable
 import torch
 
 from ...errors import OptionError
-from .backend import SETTINGS, Backend, Kernel
+from .backend import SETTINGS, Backend, Kernel, Options
 from .certificate import Certificate, CertificateError
 from .compiled import Compiled
 
-__all__ = ["SETTINGS", "Backend", "Certificate", "CertificateError", "Compiled", "Kernel", "backend", "compile", "inductor_options", "verify"]
+__all__ = ["SETTINGS", "Backend", "Certificate", "CertificateError", "Compiled", "Kernel", "Options", "backend", "compile", "inductor_options", "verify"]
 
 
-def compile(
-    model: Callable[..., Any],
-    chip: str,
-    *,
-    outside: str = "refuse",
-    attention: str | None = None,
-    multiprocessors: int | None = None,
-    allow_doubtful: bool = False,
-    settings: dict[str, Any] | None = None,
-    dynamic: bool | None = None,
-    fullgraph: bool = True,
-) -> Compiled:
+def compile(model: Callable[..., Any], chip: str, *, dynamic: bool | None = None, fullgraph: bool = True, **options: Any) -> Compiled:
     """A model, or a function, compiled by Inductor for a chip, whose kernels run here with the chip's bits.
 
     Parameters and inputs stay on the CPU. Forward and backward passes are compiled, once per shape, or for all with ``dynamic``;
-    what was compiled for a chip is kept on disk.
+    what was compiled for a chip is kept on disk. Without ``fullgraph`` what Dynamo cannot record runs as PyTorch's own, on the CPU.
 
-    ``outside`` says what becomes of calls that are no kernel of Triton: ``"refuse"`` is an error that names them, unless they only move, choose or
-    compare; with ``"gemm"`` products are the chip's instruction, K in order, and the rest the host's (:class:`~bitmma.torch.emulate`);
-    ``"host"`` leaves them to PyTorch. ``attention="math"`` computes ``scaled_dot_product_attention`` by its two products; it must be said, as a GPU would
-    choose among libraries. ``multiprocessors`` says how many the chip has where it is not known; ``allow_doubtful`` runs kernels of which it is
-    not known for sure what ptxas fuses. ``settings`` are further ones of Inductor; ``dynamic`` is that of ``torch.compile``, and so is ``fullgraph``: without it what Dynamo cannot record
-    runs as PyTorch's own, on the CPU.
+    The other options are those of :class:`Options`: ``outside="refuse"``, ``attention=None``, ``multiprocessors=None``, ``allow_doubtful=False``, ``settings={}``.
 
     Where a GPU would measure, a rule decides: of a kernel's configurations the first that fits, of products the first template of Triton
     (:func:`inductor_options`).
     """
-    made = Backend(chip, outside=outside, attention=attention, multiprocessors=multiprocessors, allow_doubtful=allow_doubtful, settings=settings)
+    made = Backend(Options(chip, **options))
     return Compiled(model, torch.compile(model, backend=made, dynamic=dynamic, fullgraph=fullgraph), made)
 
 
@@ -56,7 +40,7 @@ def backend(graph: torch.fx.GraphModule, inputs: list[Any], *, options: dict[str
         raise OptionError("torch.compile(backend='bitmma') needs options={'chip': ...}, as in {'chip': 'h100'}")
     key = repr(sorted(given.items()))
     if key not in _made:
-        _made[key] = Backend(given.pop("chip"), **given)
+        _made[key] = Backend(Options(**given))
     return _made[key](graph, inputs)
 
 
@@ -65,7 +49,7 @@ def inductor_options(chip: str) -> dict[str, Any]:
 
     Products without a template of Triton (FP64) are left to a library there.
     """
-    Backend(chip)  # says if there is no such chip
+    Backend(Options(chip))  # says if there is no such chip
     return {**SETTINGS, "max_autotune_gemm_backends": "TRITON", "max_autotune_conv_backends": "TRITON"}
 
 
@@ -75,7 +59,6 @@ def verify(certificate: Certificate | str | os.PathLike[str], model: Any, *input
     ``certificate`` may be a file; one that was changed is an error. ``step`` is that of :meth:`Compiled.certify`.
     """
     held = certificate if isinstance(certificate, Certificate) else Certificate.load(certificate)
-    names = ("outside", "attention", "multiprocessors", "settings")
     torch._dynamo.reset()  # so that every graph is compiled anew
-    again = compile(model, held.about["chip"], **{name: held.about[name] for name in names}).certify(*inputs, step=step)
+    again = compile(model, **held.options).certify(*inputs, step=step)
     return held.differences(again)

@@ -7,13 +7,13 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, Callable
 from unittest import mock
 
 import torch
 
-from ...errors import DoubtfulKernel
-from ...kernels._launch import Launched, launch_ptx
+from ...kernels._launch import Launched
 from ...kernels._triton import Launcher
 from ..emulation import emulate
 from ..pretend import inductor as described
@@ -44,6 +44,28 @@ _HERE = {
 _COMPILING = threading.RLock()
 
 
+@dataclass(frozen=True)
+class Options:
+    """How a model is compiled for a chip."""
+
+    chip: str
+    outside: str = "refuse"
+    """What becomes of calls that are no kernel of Triton: ``"refuse"`` is an error that names them, unless they only move, choose or compare; with
+    ``"gemm"`` products are the chip's instruction, K in order, and the rest the host's (:class:`~bitmma.torch.emulate`); ``"host"`` leaves them to PyTorch."""
+    attention: str | None = None
+    """``"math"`` computes ``scaled_dot_product_attention`` by its two products; it must be said, as a GPU would choose among libraries."""
+    multiprocessors: int | None = None
+    """How many the chip has, where that is not known."""
+    allow_doubtful: bool = False
+    """Whether kernels run of which it is not known for sure what ptxas fuses."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """Further settings of Inductor."""
+
+    def __post_init__(self) -> None:
+        outsides.check(self.outside)
+        retarget.check(self.attention)
+
+
 class Kernel:
     """A kernel that Inductor wrote."""
 
@@ -56,59 +78,31 @@ class Kernel:
 class _Launcher(Launcher):
     """Runs kernels, and notes what ran."""
 
-    def __init__(self, chip: str, backend: Backend, **options: Any) -> None:
-        super().__init__(chip, **options)
+    def __init__(self, options: Options, backend: Backend) -> None:
+        super().__init__(options.chip, multiprocessors=options.multiprocessors, allow_doubtful=options.allow_doubtful)
         self._backend = backend
-        self.run = self._run  # type: ignore[assignment]
 
     def launch(self, compiled: Any, x: int, y: int, z: int, *about: Any) -> None:
         """As Triton's launcher is called."""
-        self._of_thread.name = compiled.metadata.name
         super().launch(compiled, x, y, z, *about)
-
-    def _run(self, text: str, *args: Any, **options: Any) -> Launched:
-        launched = launch_ptx(text, *args, **options)
-        self._backend.ran(self._of_thread.name, text, launched)
-        return launched
+        if 0 not in (x, y, z) and self.last is not None:
+            self._backend.ran(compiled.metadata.name, self.last.text, self.last.launched)
 
 
 class Backend:
     """A backend of ``torch.compile`` that compiles for a chip and runs here."""
 
-    def __init__(
-        self,
-        chip: str,
-        *,
-        outside: str = "refuse",
-        attention: str | None = None,
-        multiprocessors: int | None = None,
-        allow_doubtful: bool = False,
-        settings: dict[str, Any] | None = None,
-    ) -> None:
-        outsides.check(outside)
-        retarget.check(attention)
-        self.chip, self.outside, self.attention = chip, outside, attention
-        self.settings = {**SETTINGS, **(settings or {})}
-        self.launcher = _Launcher(chip, self, multiprocessors=multiprocessors, allow_doubtful=allow_doubtful)
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.launcher = _Launcher(options, self)
         #: The code that Inductor wrote, graph by graph.
         self.code: list[str] = []
         #: Kernels by name.
         self.kernels: dict[str, Kernel] = {}
         #: Computes what is called outside of kernels, and accounts for it.
-        self.emulation = emulate(chip, other_threads="plain")
+        self.emulation = emulate(options.chip, other_threads="plain")
         self._lock = threading.Lock()
         self._watchers: list[tuple[Callable[[Any], None], Callable[[str, str, str], None]]] = []
-
-    def options(self) -> dict[str, Any]:
-        """What was asked for."""
-        device = self.launcher.device
-        return {
-            "chip": self.chip,
-            "multiprocessors": device._multiprocessors,
-            "outside": self.outside,
-            "attention": self.attention,
-            "settings": {name: value for name, value in self.settings.items()},
-        }
 
     @contextlib.contextmanager
     def watched(self, ran: Callable[[Any], None], launched: Callable[[str, str, str], None]) -> Iterator[None]:
@@ -140,16 +134,17 @@ class Backend:
         from torch._inductor.codecache import PyCodeCache
         from torch._inductor.graph import GraphLowering
 
-        surroundings = {"TORCHINDUCTOR_CACHE_DIR": folders.folder(self.chip)}
-        with _COMPILING, mock.patch.dict(os.environ, surroundings), pretend(self.chip), self.launcher.active(), described.described(running.empty_strided, running.launch):
-            with config.patch({**_HERE, **self.settings}), functorch.patch(enable_autograd_cache=False), mock.patch.object(GraphLowering, "save_output_code", self.code.append):
+        folder = folders.folder(self.launcher.device.short)
+        surroundings = {"TORCHINDUCTOR_CACHE_DIR": folder, "TRITON_CACHE_DIR": os.path.join(folder, "triton")}
+        with _COMPILING, mock.patch.dict(os.environ, surroundings), pretend(self.options.chip), self.launcher.active(), described.described(running.empty_strided, running.launch):
+            with config.patch({**_HERE, **SETTINGS, **self.options.settings}), functorch.patch(enable_autograd_cache=False), mock.patch.object(GraphLowering, "save_output_code", self.code.append):
                 with mock.patch.object(PyCodeCache, "load_by_key_path", running.settled(PyCodeCache.load_by_key_path)):
                     yield
 
     def __call__(self, graph: torch.fx.GraphModule, given: list[Any], **options: Any) -> Callable[..., Any]:
         from torch._inductor.compile_fx import compile_fx
 
-        retarget.to_gpu(graph, self.attention)
+        retarget.to_gpu(graph, self.options.attention)
         # a model on the CPU says "cpu" where it would say "cuda"
         autocast: dict[str, Any] = {"dtype": torch.get_autocast_dtype("cpu"), "enabled": torch.is_autocast_enabled("cpu")}
         with self._compiling(), torch.autocast("cuda", **autocast):
@@ -160,16 +155,16 @@ class Backend:
         """Inductor's last step, of a forward or backward graph."""
         from torch._inductor.compile_fx import compile_fx_inner
 
-        before = len(self.code)
         with self._compiling():
+            before = len(self.code)
             found: Any = compile_fx_inner(graph, given, **options)
-        calls = sum(map(outsides.calls, self.code[before:]), Counter())
-        if self.outside == "refuse":
+            calls = sum(map(outsides.calls, self.code[before:]), Counter())
+        if self.options.outside == "refuse":
             outsides.refuse(calls)
         call = getattr(found, "current_callable", None)
         if call is None:  # there is nothing to compute
             return found
-        around = self.emulation if calls and self.outside != "host" else contextlib.nullcontext()
+        around = self.emulation if calls and self.options.outside != "host" else contextlib.nullcontext()
 
         def run(args: Any) -> Any:
             with running.running(self), around:
@@ -180,6 +175,3 @@ class Backend:
 
         found.current_callable = run
         return found
-
-
-__all__ = ["SETTINGS", "Backend", "DoubtfulKernel", "Kernel"]

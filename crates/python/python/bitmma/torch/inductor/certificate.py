@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable
 
@@ -58,7 +58,9 @@ class Certificate:
     """What a model was, how it was compiled, and what it computed."""
 
     about: dict[str, Any]
-    """Releases, chip and options."""
+    """Releases, and how many multiprocessors the chip has."""
+    options: dict[str, Any]
+    """Those of :class:`Options`."""
     model: str
     """A digest of parameters and buffers."""
     inputs: list[str]
@@ -69,7 +71,7 @@ class Certificate:
     """Digests of the outputs of each graph that ran, in order."""
 
     def _content(self) -> dict[str, Any]:
-        return {"version": VERSION, "about": self.about, "model": self.model, "inputs": self.inputs, "kernels": self.kernels, "graphs": self.graphs}
+        return {"version": VERSION, "about": self.about, "options": self.options, "model": self.model, "inputs": self.inputs, "kernels": self.kernels, "graphs": self.graphs}
 
     @property
     def seal(self) -> str:
@@ -88,7 +90,7 @@ class Certificate:
         """Reads it; an error if it was changed."""
         try:
             held = json.loads(Path(path).read_text())
-            found = Certificate(held["about"], held["model"], held["inputs"], held["kernels"], held["graphs"])
+            found = Certificate(held["about"], held["options"], held["model"], held["inputs"], held["kernels"], held["graphs"])
             seal, version = held["seal"], held["version"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise CertificateError(f"{os.fspath(path)} is no certificate: {error}") from None
@@ -100,7 +102,8 @@ class Certificate:
 
     def differences(self, other: Certificate) -> list[str]:
         """What is not the same in another one, in words; the first graph and output that differ."""
-        found = [f"{name} is {self.about.get(name)!r}, and {other.about.get(name)!r}" for name in sorted({*self.about, *other.about}) if self.about.get(name) != other.about.get(name)]
+        own, theirs = ({**part.options, **part.about} for part in (self, other))
+        found = [f"{name} is {own.get(name)!r}, and {theirs.get(name)!r}" for name in sorted({*own, *theirs}) if own.get(name) != theirs.get(name)]
         found += ["the model's parameters or buffers differ"] if self.model != other.model else []
         found += [f"input {place} differs" for place, (one, two) in enumerate(zip(self.inputs, other.inputs)) if one != two]
         found += ["the numbers of inputs differ"] if len(self.inputs) != len(other.inputs) else []
@@ -133,6 +136,6 @@ def certified(backend: Backend, model: Any, run: Callable[[], Any], inputs: Any)
     held = of_model(model)
     with backend.watched(ran, launched):
         run()
-    about = {"bitmma": _bitmma.__version__, "torch": torch.__version__, "triton": triton.__version__, **backend.options()}
+    about = {"bitmma": _bitmma.__version__, "torch": torch.__version__, "triton": triton.__version__, "multiprocessors": backend.launcher.device._multiprocessors}
     leaves = torch.utils._pytree.tree_leaves(inputs)
-    return Certificate(about, held, [digest(one) for one in leaves], dict(sorted(kernels.items())), graphs)
+    return Certificate(about, asdict(backend.options), held, [digest(one) for one in leaves], dict(sorted(kernels.items())), graphs)

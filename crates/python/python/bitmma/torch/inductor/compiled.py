@@ -37,7 +37,7 @@ class Compiled:
     @property
     def chip(self) -> str:
         """The chip."""
-        return self._backend.chip
+        return self._backend.options.chip
 
     @property
     def code(self) -> list[str]:

@@ -20,7 +20,7 @@ def _temporary() -> tempfile.TemporaryDirectory[str]:
 
 
 def folder(chip: str) -> str:
-    """That of a chip, in ``BITMMA_CACHE``, or ``bitmma`` in the user's cache folder; with ``BITMMA_CACHE=off`` nothing stays."""
+    """That of a chip by its short name, in ``BITMMA_CACHE``, or ``bitmma`` in the user's cache folder; with ``BITMMA_CACHE=off`` nothing stays."""
     given = os.environ.get("BITMMA_CACHE")
     if given == "off":
         root = Path(_temporary().name)
@@ -28,5 +28,4 @@ def folder(chip: str) -> str:
         root = Path(given)
     else:
         root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bitmma"
-    short = "".join(character for character in chip.lower() if character.isalnum() or character == "_")
-    return str(root / "inductor" / f"{_bitmma.__version__}-torch{torch.__version__}-triton{triton.__version__}" / short)
+    return str(root / "inductor" / f"{_bitmma.__version__}-torch{torch.__version__}-triton{triton.__version__}" / chip)

@@ -55,14 +55,15 @@ def _first(plain: Callable[..., None]) -> Callable[..., None]:
     def precompile(kernel: Any, *args: Any, **kwargs: Any) -> None:
         from triton.runtime.errors import OutOfResources
 
-        kernel.bitmma_configs = list(kernel.configs or [])
-        for place, configuration in enumerate(kernel.bitmma_configs):
+        *others, last = kernel.configs or [None]
+        for configuration in others:
             kernel.configs, kernel.compile_results = [configuration], []
             try:
                 return plain(kernel, *args, **kwargs)
             except (RuntimeError, OutOfResources):
-                if place + 1 == len(kernel.bitmma_configs):
-                    raise
+                pass
+        if last is not None:
+            kernel.configs, kernel.compile_results = [last], []
         plain(kernel, *args, **kwargs)
 
     return precompile
@@ -103,20 +104,16 @@ def _changes(empty_strided: Callable[..., torch.Tensor], launch: Callable[..., N
 def described(empty_strided: Callable[..., torch.Tensor], launch: Callable[..., None]) -> Iterator[None]:
     """In this block, in which ``torch.cuda`` describes a chip, Dynamo and Inductor see that chip; ``empty_strided`` gives memory to the code that
     Inductor writes, and ``launch`` runs one of its kernels, as Triton's launcher is called."""
-    try:
-        changes = list(_changes(empty_strided, launch))
-        with contextlib.ExitStack() as stack:
-            for owner, name, value in changes:
-                stack.enter_context(mock.patch.object(owner, name, value))
-    except (ImportError, AttributeError) as error:
-        raise NotImplementedError(f"torch.compile for a GPU that is not there does not know this PyTorch, {torch.__version__}, or this Triton: {error}") from error
-    from torch._dynamo import device_interface
-
-    _forget()
     with contextlib.ExitStack() as stack:
+        try:
+            from torch._dynamo import device_interface
+
+            for owner, name, value in list(_changes(empty_strided, launch)):
+                stack.enter_context(mock.patch.object(owner, name, value))
+        except (ImportError, AttributeError) as error:
+            raise NotImplementedError(f"torch.compile for a GPU that is not there does not know this PyTorch, {torch.__version__}, or this Triton: {error}") from error
+        _forget()
         stack.callback(_forget)
-        for owner, name, value in changes:
-            stack.enter_context(mock.patch.object(owner, name, value))
         for kept in (device_interface.caching_worker_device_properties, device_interface.caching_worker_current_devices):
             stack.enter_context(mock.patch.dict(kept, clear=True))
         yield

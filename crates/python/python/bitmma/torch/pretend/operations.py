@@ -219,11 +219,9 @@ def run(func: Any, args: Any, kwargs: dict[str, Any], emulated: Callable[[], Abs
     indexed = args[0] if args and "index" in facts.name and facts.name in _MIXED else None
     if isinstance(indexed, torch.Tensor) and not is_on_gpu(indexed) and _any(is_on_gpu, args[1:2]):
         raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor (cpu)")
-    if facts.name in _FLOATING and sides.given:
-        dtype, sizes = sides.given[0][0].dtype, [own.numel() for own, _, _ in sides.given]
-        if 0 in sizes:
-            pass  # there is nothing to multiply
-        elif dtype.itemsize == 1 or not (dtype.is_floating_point or dtype.is_complex):
+    if facts.name in _FLOATING and sides.given and all(own.numel() for own, _, _ in sides.given):
+        dtype = sides.given[0][0].dtype
+        if dtype.itemsize == 1 or not (dtype.is_floating_point or dtype.is_complex):
             raise NotImplementedError(f"{facts.name}: not implemented for {dtype} on CUDA")
     device = kwargs.get("device")
     on_gpu = sides.gpu if device is None else torch.device(device).type == "cuda"
