@@ -32,6 +32,7 @@ def calls(code: str) -> Counter[str]:
     # kernels stand in quotes, before what calls them
     body = re.sub(r"'''.*?'''", "", code, flags=re.DOTALL)
     found = re.findall(r"\b(?:extern_kernels|torch\.ops|aten|inductor_ops|quantized_decomposed)\.([\w.]+)\(", body)
+    found += re.findall(r"\b(cpp_fused\w*)\(", body)  # kernels of the host
     return Counter(name.removeprefix("aten.") for name in found if not any(map(_DESCRIBES.fullmatch, (name.removeprefix("aten."), name.split(".")[-1]))))
 
 
