@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import threading
 
 import pytest
@@ -25,6 +26,9 @@ def test_what_torch_says_of_the_gpu():
     assert torch.cuda.device_count() == 1 and torch.cuda.current_device() == 0 and torch.cuda.is_initialized()
     assert (about.major, about.minor) == torch.cuda.get_device_capability() == (9, 0) and "H100" in torch.cuda.get_device_name()
     assert about.multi_processor_count == 132 and about.total_memory == 80 << 30 and about.warp_size == 32
+    assert torch.cuda.get_device_name(device=0) == torch.cuda.get_device_name("cuda") and torch.cuda.get_device_capability(device="cuda:0") == (9, 0)
+    assert pickle.loads(pickle.dumps(torch.cuda.current_stream)) is torch.cuda.current_stream and torch.cuda.is_available.__name__ == "is_available"
+    assert torch.zeros(3, pin_memory=True).is_pinned() and not torch.zeros(3).is_pinned()
     with pytest.raises(AttributeError, match="uuid of h100 is not known"):
         about.uuid  # noqa: B018
     with pytest.raises(RuntimeError, match="invalid device ordinal"):
@@ -79,6 +83,10 @@ def test_seeds():
     copied = copy.deepcopy(generator)
     assert torch.equal(torch.randn(3, device="cuda", generator=copied), torch.randn(3, device="cuda", generator=generator)) and copied.get_offset() == generator.get_offset()
     assert state.tolist()[:8] == [7, *[0] * 7] and len(state) == 16, "a seed and an offset"
+    offset, rates = generator.get_offset(), torch.full((50,), 3.0, device="cuda")
+    one, other = (torch.poisson(rates, generator) for _ in range(2))
+    torch.binomial(rates, rates / 6, generator=generator)
+    assert not torch.equal(one, other) and generator.get_offset() == offset + 12, "a generator that is given by its place"
     torch.cuda.manual_seed_all(7)
     F.dropout(torch.ones(100, device="cuda"))
     assert not torch.equal(draw()[0], first) and on_cpu.shape == (3,)
@@ -281,6 +289,8 @@ def test_kernels_that_torch_compiles():
     x = torch.arange(64.0, dtype=torch.float64, device="cuda")
     turned((1, 1, 1), (64, 1, 1), [x], shared_mem=512)
     assert x.tolist() == [*range(63, -1, -1)]
+    turned((1, 1, 1), (64, 1, 1), [x, 3, 4], shared_mem=512)  # a driver reads as many arguments as there are parameters
+    turned((1, 1, 1), (64, 1, 1), [x], shared_mem=512)
     with pytest.raises(RuntimeError, match="49152 bytes of shared memory .* 0 are configured"):
         turned((1, 1, 1), (64, 1, 1), [x], shared_mem=49152)
     turned.set_shared_memory_config(50000)
@@ -292,7 +302,10 @@ def test_kernels_that_torch_compiles():
         ("parameter 'add_param_3' is of type u32", Exception, lambda: add(args=[z, z, z, 1.0, 2.0])),
         ("argument 4 is an int, .* and the parameter is of type f64", TypeError, lambda: add(args=[z, z, z, 1, 2])),
         ("argument 1 is a float, .* declare it as double", TypeError, lambda: torch.cuda._compile_kernel(SOURCE, "scaled")(args=[z, 2.0])),
-        ("takes 1 arguments", Exception, lambda: turned()),
+        ("takes 1 arguments", RuntimeError, lambda: turned()),
+        ("int' object is not subscriptable", TypeError, lambda: turned(1, (64, 1, 1), [x])),
+        ("index out of range", IndexError, lambda: turned((1, 1, 1), (64,), [x])),
+        ("it must have 1 to 1024", RuntimeError, lambda: turned((1, 1, 1), (2000, 1, 1), [x])),
         ("Unsupported argument type", TypeError, lambda: turned(args=["x"])),
         ("Kernel compilation failed", RuntimeError, lambda: torch.cuda._compile_kernel("void f( {", "f")),
         ("for sm_75 does not run on NVIDIA", RuntimeError, lambda: torch.cuda._compile_kernel(SOURCE, "add", compute_capability="75")),
@@ -309,13 +322,25 @@ def test_what_cuda_does_not_have_is_an_error():
         ("Expected a 'cuda' device type for generator", lambda: ones.uniform_(generator=torch.Generator())),
         ("offset must be a multiple of 4", lambda: torch.Generator("cuda").set_offset(3)),
         ("indices should be either on cpu or on the same device", lambda: torch.ones(4)[torch.tensor([0], device="cuda")]),
+        ("tensors to be on the same device", lambda: ones.index_put_((torch.tensor([0, 1]),), torch.ones(2, 4))),
+        ("tensors to be on the same device", lambda: torch.ones(4).index_put((torch.tensor([0, 1]),), torch.ones(2, device="cuda"))),
+        ("convolution: not implemented for torch.int64", lambda: F.conv1d(ones.long(), ones.long()[:, :, None])),
+        ("_trilinear: not implemented for torch.int64", lambda: F.bilinear(ones.long(), ones.long(), ones.long()[:, :, None].repeat(1, 1, 4))),
+        ("Expected a 'cpu' device type for generator but found 'cuda'", lambda: torch.rand(2, generator=torch.Generator("cuda"))),
+        ("Expected a 'cpu' device type for generator but found 'cuda'", lambda: torch.randperm(2, generator=torch.Generator("cuda"))),
+        ("Expected a 'cuda' device type for generator but found 'cpu'", lambda: torch.poisson(ones, torch.Generator())),
+        ("CPU Generator does not use offset", lambda: torch.Generator().get_offset()),
+        ("invalid device ordinal", lambda: torch.Generator("cuda:1")),
+        ("invalid device ordinal", lambda: torch.cuda.get_device_name(1)),
+        ("invalid device ordinal", lambda: torch.cuda.mem_get_info(device=1)),
     ]:
         with pytest.raises(RuntimeError, match=message):
             wrong()
     assert not torch.cuda.is_current_stream_capturing()
     on_cpu = torch.zeros(4)
     on_cpu[[0, 2]] = torch.tensor(5.0, device="cuda")
-    assert on_cpu.tolist() == [5.0, 0.0, 5.0, 0.0] and (ones[:0].long().T @ ones[:0].long()).sum() == 0
+    put = on_cpu.index_put((torch.tensor([1]),), torch.tensor(6.0, device="cuda"))
+    assert on_cpu.tolist() == [5.0, 0.0, 5.0, 0.0] and put.tolist() == [5.0, 6.0, 5.0, 0.0] and not put.is_cuda and (ones[:0].long().T @ ones[:0].long()).sum() == 0
 
 
 def test_ctc_loss_with_lengths_on_the_cpu():
@@ -327,3 +352,7 @@ def test_ctc_loss_with_lengths_on_the_cpu():
     expected.backward()
     found.backward()
     assert found.is_cuda and torch.equal(found.cpu(), expected) and torch.equal(gpu.grad.cpu(), own.grad)
+    again = scores.clone().requires_grad_()
+    there = torch.nn.functional.ctc_loss(again, targets.cuda(), lengths[0].cuda(), lengths[1].cuda())
+    there.backward()
+    assert not there.is_cuda and torch.equal(there, expected) and torch.equal(again.grad, own.grad)

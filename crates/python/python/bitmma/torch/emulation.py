@@ -362,7 +362,7 @@ class emulate(TorchDispatchMode):
         if gpu.IS_ON and pretended.concerns(func, args, kwargs or {}):  # also where this computes for the GPU
             return func(*args, **kwargs or {}) if pretended.passes(func) else pretended.run(func, args, kwargs or {}, self.again)
         if self.of_gpu and gpu.is_the_cpus():
-            return func(*args, **kwargs or {})
+            return pretended.on_cpu(func, args, kwargs or {})
         since = None if graph.TELLS else graph.before(args)
         with apart():
             result = self._dispatch(func, args, kwargs or {})

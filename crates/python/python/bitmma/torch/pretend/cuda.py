@@ -105,16 +105,25 @@ _REFUSED_BELOW = (
 ).split()  # fmt: skip
 
 
-def _functions(device: Callable[[], Device]) -> dict[str, Any]:
+def _functions(chip: Callable[[], Device]) -> dict[str, Any]:
     """Functions and classes of ``torch.cuda`` itself."""
 
-    def memory(index: Any = None) -> tuple[int, int]:
-        total = Properties(device()).total_memory
+    def memory(device: Any = None) -> tuple[int, int]:
+        _index(device)
+        total = Properties(chip()).total_memory
         return total - USAGE.now, total
 
-    def properties(index: Any = None) -> Properties:
-        _index(index)
-        return Properties(device())
+    def properties(device: Any = None) -> Properties:
+        _index(device)
+        return Properties(chip())
+
+    def capability(device: Any = None) -> tuple[int, int]:
+        _index(device)
+        return chip().major, chip().minor
+
+    def name(device: Any = None) -> str:
+        _index(device)
+        return chip().name
 
     return {
         "is_available": lambda: True,
@@ -128,9 +137,9 @@ def _functions(device: Callable[[], Device]) -> dict[str, Any]:
         "_get_device": lambda: 0,
         "_is_in_bad_fork": lambda: False,
         "get_device_properties": properties,
-        "get_device_capability": lambda index=None: (device().major, device().minor),
-        "get_device_name": lambda index=None: device().name,
-        "get_arch_list": lambda: [f"sm_{device().major}{device().minor}"],
+        "get_device_capability": capability,
+        "get_device_name": name,
+        "get_arch_list": lambda: [f"sm_{chip().major}{chip().minor}"],
         "mem_get_info": memory,
         "current_stream": streams.current,
         "default_stream": streams.default,
@@ -144,10 +153,10 @@ def _functions(device: Callable[[], Device]) -> dict[str, Any]:
         "ExternalStream": streams.refused("torch.cuda.ExternalStream"),
         "default_generators": (generators.DEFAULT,),
         "cudart": _refuse("torch.cuda.cudart"),
-        "is_bf16_supported": lambda including_emulation=True: device().major >= 8 or including_emulation,
-        "is_tf32_supported": lambda: device().major >= 8,
+        "is_bf16_supported": lambda including_emulation=True: chip().major >= 8 or including_emulation,
+        "is_tf32_supported": lambda: chip().major >= 8,
         "ipc_collect": lambda: None,
-        "_compile_kernel": raw_kernels.compiler(device),
+        "_compile_kernel": raw_kernels.compiler(chip),
         **{name: _refuse(f"torch.cuda.{name}") for name in ("utilization", "memory_usage", "temperature", "power_draw", "clock_rate", "device_memory_used")},
     }
 
@@ -172,13 +181,15 @@ def _accelerator() -> dict[str, Any]:
     }
 
 
-def _apart(functions: dict[str, Any]) -> dict[str, Any]:
-    """The same functions, each an object of its own: ``torch.compile`` tells them apart by it."""
+def _apart(functions: dict[str, Any], module: str) -> dict[str, Any]:
+    """The same functions, each an object of its own, by which ``torch.compile`` tells them apart, and ``pickle`` finds them by their names."""
 
-    def own(function: Any) -> Any:
-        return functools.wraps(function)(lambda *args, **kwargs: function(*args, **kwargs))
+    def own(name: str, function: Any) -> Any:
+        found = functools.wraps(function)(lambda *args, **kwargs: function(*args, **kwargs))
+        found.__name__, found.__qualname__, found.__module__ = name, name, module
+        return found
 
-    return {name: own(value) if isinstance(value, types.FunctionType) else value for name, value in functions.items()}
+    return {name: own(name, value) if isinstance(value, types.FunctionType) else value for name, value in functions.items()}
 
 
 @contextlib.contextmanager
@@ -194,7 +205,7 @@ def described(device: Callable[[], Device]) -> Iterator[None]:
             becomes(torch._C, name, below)
         for name in _REFUSED_BELOW:
             becomes(torch._C, name, _refuse(f"torch._C.{name}"))
-        functions = _apart(_functions(device))
+        functions = _apart(_functions(device), "torch.cuda")
         for name, value in functions.items():
             becomes(torch.cuda, name, value)
         for module in (torch.cuda.streams, torch.cuda.graphs, torch.cuda.memory, torch.cuda.random):
@@ -206,7 +217,7 @@ def described(device: Callable[[], Device]) -> Iterator[None]:
         for name, value in _NVTX.items():
             becomes(torch.cuda.nvtx, name, value)
         accelerator = getattr(torch, "accelerator", None)
-        for name, value in _apart(_accelerator()).items():
+        for name, value in _apart(_accelerator(), "torch.accelerator").items():
             becomes(accelerator, name, value)
         becomes(torch, "Generator", generators.Generator)
         becomes(torch.Tensor, "record_stream", lambda tensor, stream: None)

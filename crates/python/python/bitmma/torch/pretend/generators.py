@@ -29,6 +29,8 @@ class Generator(_Plain):
 
     def __new__(cls, device: Any = "cpu") -> Any:
         wanted = torch.device(device)
+        if wanted.type == "cuda" and wanted.index:
+            raise RuntimeError(f"CUDA error: invalid device ordinal: {wanted}; there is one GPU, cuda:0")
         made = _Plain.__new__(cls, "cpu" if wanted.type == "cuda" else wanted)
         made.on_gpu, made.offset = wanted.type == "cuda", 0
         made.start = _Plain.initial_seed(made)
@@ -78,14 +80,20 @@ class Generator(_Plain):
 
     def get_offset(self) -> int:
         """How far it has drawn."""
+        self._must_be_on_gpu()
         return int(self.offset)
 
     def set_offset(self, offset: int) -> Any:
         """Draws from there on."""
+        self._must_be_on_gpu()
         if offset % _STEP or offset < 0:
             raise RuntimeError(f"offset must be a multiple of {_STEP}")
         self.offset = offset
         return self
+
+    def _must_be_on_gpu(self) -> None:
+        if not self.on_gpu:
+            raise RuntimeError("CPU Generator does not use offset")
 
     def clone_state(self) -> Any:
         """Another one of this state."""
@@ -109,6 +117,22 @@ def _restored(device: str, state: torch.Tensor) -> Generator:
 DEFAULT: Any = Generator("cuda")
 
 
+def _checked(given: Any, on_gpu: bool) -> Any:
+    """The generator that an operation draws from, which must be of its device."""
+    own = DEFAULT if given is None else _MADE.get(given._cdata, given)
+    if getattr(own, "on_gpu", False) != on_gpu:
+        wanted, found = ("cuda", "cpu") if on_gpu else ("cpu", "cuda")
+        raise RuntimeError(f"Expected a '{wanted}' device type for generator but found '{found}'")
+    return own
+
+
+def check_on_cpu(values: Any) -> None:
+    """An error if an operation on the CPU is given a generator of the GPU."""
+    for one in values:
+        if isinstance(one, _Plain):
+            _checked(one, False)
+
+
 class Drawn:
     """How many operations on the GPU drew random numbers."""
 
@@ -122,12 +146,8 @@ def drawing(takes: bool, random: bool, kwargs: dict[str, Any], on_gpu: bool) -> 
         yield
         return
     Drawn.count += 1
-    own = kwargs.get("generator")
-    own = DEFAULT if own is None else _MADE.get(own._cdata, own)
-    if getattr(own, "on_gpu", False) != on_gpu:
-        wanted, given = ("cuda", "cpu") if on_gpu else ("cpu", "cuda")
-        raise RuntimeError(f"Expected a '{wanted}' device type for generator but found '{given}'")
-    if getattr(own, "on_gpu", False):
+    own = _checked(kwargs.get("generator"), on_gpu)
+    if on_gpu:
         own.draws()
     if takes:
         kwargs["generator"] = own

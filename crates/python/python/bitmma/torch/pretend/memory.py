@@ -10,6 +10,7 @@ import torch
 #: The GPU that there seems to be.
 GPU = torch.device("cuda", 0)
 CPU = torch.device("cpu")
+_PINNED = "_bitmma_pinned"
 
 
 class Usage:
@@ -84,6 +85,16 @@ def to_host(tensor: torch.Tensor) -> torch.Tensor:
         return torch.zeros(tensor.shape, dtype=tensor.dtype, device=CPU)
     host = host_storage(tensor.untyped_storage())
     return _marked(tensor, torch.empty(0, dtype=tensor.dtype, device=CPU).set_(host, tensor.storage_offset(), tensor.size(), tensor.stride()))
+
+
+def pin(tensor: torch.Tensor) -> None:
+    """Marks the memory of a tensor on the CPU as pinned."""
+    setattr(tensor.untyped_storage(), _PINNED, True)
+
+
+def is_pinned(tensor: torch.Tensor, device: Any = None) -> bool:
+    """Whether the memory of a tensor is on the CPU, and pinned."""
+    return not tensor.is_cuda and getattr(tensor.untyped_storage(), _PINNED, False)
 
 
 def _marked(like: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:

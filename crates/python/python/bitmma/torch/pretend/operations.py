@@ -20,7 +20,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from ..._lock import LOCK
 from .. import operations
 from . import generators, state
-from .memory import CPU, GPU, is_on_gpu, storage_on_gpu, to_gpu, to_host
+from .memory import CPU, GPU, is_on_gpu, pin, storage_on_gpu, to_gpu, to_host
 from .whole import on_host
 
 aten = torch.ops.aten
@@ -33,12 +33,12 @@ _DESCRIBE = frozenset(
 #: Operations whose tensors may be on different devices.
 _MIXED = frozenset(
     "copy_ copy _to_copy _copy_from _copy_from_and_resize index _unsafe_index index_put index_put_ _index_put_impl_ _unsafe_index_put _foreach_copy_ _foreach_copy"
-    " _pack_padded_sequence _assert_async _ctc_loss _ctc_loss_backward".split()
+    " _pack_padded_sequence _assert_async".split()
 )  # fmt: skip
 #: Whether a library of CUDA computes an operation: none does.
 _LIBRARY_OPERATIONS = frozenset("_use_cudnn_ctc_loss _use_cudnn_rnn_flatten_weight _use_miopen_ctc_loss".split())
 #: Products that GPUs have for floating-point numbers, and not for FP8.
-_FLOATING = frozenset("mm addmm bmm baddbmm addbmm mv addmv dot vdot".split())
+_FLOATING = frozenset("mm addmm bmm baddbmm addbmm mv addmv dot vdot convolution convolution_overrideable _trilinear".split())
 #: Composite operations that have code of their own for GPUs: computed whole on the CPU.
 _WHOLE = (
     "gru.input gru.data rnn_tanh.input rnn_tanh.data rnn_relu.input rnn_relu.data gru_cell lstm_cell rnn_tanh_cell rnn_relu_cell ctc_loss.IntList ctc_loss.Tensor"
@@ -60,8 +60,8 @@ class _Facts(NamedTuple):
     name: str
     written: tuple[int | str | None, ...]
     """For each result the argument that it is: its place, or its name."""
-    generator: bool
-    """Whether it takes a generator by name."""
+    generator: int | None
+    """The place of its generator among the arguments, if it takes one."""
     random: bool
     products: bool
     """Whether it multiplies matrices."""
@@ -77,10 +77,10 @@ def _facts(func: Any) -> _Facts:
                 if argument.alias_info is not None and argument.alias_info.before_set == result.alias_info.before_set:
                     found = argument.name if argument.kwarg_only else place
         written.append(found)
-    names = [argument.name for argument in schema.arguments if argument.kwarg_only]
+    generator = next((place for place, argument in enumerate(schema.arguments) if argument.name == "generator"), None)
     random = torch.Tag.nondeterministic_seeded in func.tags
     name = func.overloadpacket.__name__
-    return _Facts(name, tuple(written), "generator" in names, random, operations.has_products(func.name()))
+    return _Facts(name, tuple(written), generator, random, operations.has_products(func.name()))
 
 
 def concerns(func: Any, args: Any, kwargs: dict[str, Any]) -> bool:
@@ -89,6 +89,15 @@ def concerns(func: Any, args: Any, kwargs: dict[str, Any]) -> bool:
         return False
     device = kwargs.get("device")
     return (device is not None and torch.device(device).type == "cuda") or _any(is_on_gpu, args) or _any(is_on_gpu, kwargs.values())
+
+
+def on_cpu(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """An operation of the CPU's own, where there seems to be a GPU."""
+    generators.check_on_cpu((*args, *kwargs.values()))
+    found = func(*args, **kwargs)
+    if kwargs.get("pin_memory") and isinstance(found, torch.Tensor):
+        pin(found)
+    return found
 
 
 def passes(func: Any) -> bool:
@@ -206,6 +215,14 @@ class _Sides:
             own.set_(storage, host.storage_offset(), host.shape, host.stride())
 
 
+def _check_indexed(own: Any, indices: Any, values: Any = None) -> None:
+    """As PyTorch does, a tensor on the CPU has no indices on the GPU, and what is put is on the tensor's device, or one number."""
+    if not is_on_gpu(own) and _any(is_on_gpu, [indices]):
+        raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor (cpu)")
+    if isinstance(values, torch.Tensor) and is_on_gpu(values) != is_on_gpu(own) and values.dim() > 0:
+        raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!")
+
+
 def run(func: Any, args: Any, kwargs: dict[str, Any], emulated: Callable[[], AbstractContextManager[Any]] = nullcontext) -> Any:
     """An operation on tensors of the GPU: on the CPU, inside of ``emulated``."""
     facts = _facts(func)
@@ -216,18 +233,21 @@ def run(func: Any, args: Any, kwargs: dict[str, Any], emulated: Callable[[], Abs
         hosts = [sides.host(one) for one in args]
         given = {name: sides.host(one) for name, one in kwargs.items()}
     sides.check()
-    indexed = args[0] if args and "index" in facts.name and facts.name in _MIXED else None
-    if isinstance(indexed, torch.Tensor) and not is_on_gpu(indexed) and _any(is_on_gpu, args[1:2]):
-        raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor (cpu)")
+    is_indexed = "index" in facts.name and facts.name in _MIXED
+    if is_indexed:
+        _check_indexed(*args[:3])
     if facts.name in _FLOATING and sides.given and all(own.numel() for own, _, _ in sides.given):
         dtype = sides.given[0][0].dtype
         if dtype.itemsize == 1 or not (dtype.is_floating_point or dtype.is_complex):
             raise NotImplementedError(f"{facts.name}: not implemented for {dtype} on CUDA")
     device = kwargs.get("device")
-    on_gpu = sides.gpu if device is None else torch.device(device).type == "cuda"
+    on_gpu = (is_on_gpu(args[0]) if is_indexed else sides.gpu) if device is None else torch.device(device).type == "cuda"
     if "pin_memory" in given and on_gpu:
         given["pin_memory"] = None
-    with generators.drawing(facts.generator, facts.random, given, on_gpu), state.working(), torch._C.DisableTorchFunction(), emulated():
+    if facts.generator is not None:  # by name, with all that come after it
+        by_name = zip((argument.name for argument in func._schema.arguments[facts.generator :]), hosts[facts.generator :])
+        given, hosts = {**given, **dict(by_name)}, hosts[: facts.generator]
+    with generators.drawing(facts.generator is not None, facts.random, given, on_gpu), state.working(), torch._C.DisableTorchFunction(), emulated():
         try:
             found = func(*hosts, **given)
         except NotImplementedError as error:
@@ -265,7 +285,12 @@ def _kernel(func: Any) -> Callable[..., Any]:
 
 
 def _on_host(func: Any) -> Callable[..., Any]:
-    return lambda *args, **kwargs: on_host(func, args, kwargs)
+    def whole(*args: Any, **kwargs: Any) -> Any:
+        if "ctc_loss" in func.name() and not is_on_gpu(args[0]):  # where the scores are, all else goes
+            return func(*(to_host(one) if is_on_gpu(one) else one for one in args), **kwargs)
+        return on_host(func, args, kwargs)
+
+    return whole
 
 
 _LIBRARIES: dict[str, Library] = {}
@@ -316,4 +341,4 @@ def is_ours() -> bool:
     return getattr(_ours, "registers", False)
 
 
-__all__ = ["FOREIGN", "GPU", "OUTSIDE", "REFUSED", "concerns", "is_ours", "passes", "register", "run", "unregister"]
+__all__ = ["FOREIGN", "GPU", "OUTSIDE", "REFUSED", "concerns", "is_ours", "on_cpu", "passes", "register", "run", "unregister"]

@@ -9,7 +9,7 @@ from typing import Any, Callable
 import torch
 
 from ..._lazy import numpy as np
-from ...errors import CudaError
+from ...errors import CudaError, PtxError, UnsupportedPtx
 from ...kernels._cuda import cuda
 from ...kernels._device import SHARED_BY_DEFAULT, Device
 from .memory import is_on_gpu
@@ -29,8 +29,13 @@ class Kernel:
                 " Call kernel.set_shared_memory_config(shared_mem) after compilation and before launching the kernel."
             )
         kinds = [kind for _, kind, _ in self._kernel.parameters]
-        given = [_taken(place, one, kinds[place] if place < len(kinds) else "") for place, one in enumerate(args or ())]
-        self._kernel.launch(grid, block, *given, shared=shared_mem)
+        # as the driver, which takes three numbers of each, and reads no more arguments than there are parameters
+        grid, block = tuple(grid[place] for place in range(3)), tuple(block[place] for place in range(3))
+        given = [_taken(place, one, kind) for place, (one, kind) in enumerate(zip(args or (), kinds))]
+        try:
+            self._kernel.launch(grid, block, *given, shared=shared_mem)
+        except (PtxError, UnsupportedPtx) as error:
+            raise RuntimeError(f"CUDA error: {error}") from error
 
     def set_shared_memory_config(self, shared_mem_bytes: int) -> None:
         """Asks for dynamic shared memory."""

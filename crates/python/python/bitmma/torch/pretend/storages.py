@@ -9,7 +9,7 @@ from unittest import mock
 
 import torch
 
-from .memory import CPU, storage_on_gpu
+from .memory import CPU, is_pinned, pin, storage_on_gpu
 
 
 def _is_gpu(device: Any) -> bool:
@@ -21,7 +21,6 @@ def storages() -> Iterator[None]:
     """In this block storages can be made on the GPU, and memory be pinned."""
     Storage: Any = torch.UntypedStorage
     plain_new = Storage.__new__
-    pinned = "_bitmma_pinned"
 
     def new(cls: Any, *args: Any, device: Any = None, **kwargs: Any) -> Any:
         if not _is_gpu(device):
@@ -34,11 +33,8 @@ def storages() -> Iterator[None]:
         if is_pinned(tensor):
             return tensor
         copy = tensor.clone()
-        setattr(copy.untyped_storage(), pinned, True)
+        pin(copy)
         return copy
-
-    def is_pinned(tensor: torch.Tensor, device: Any = None) -> bool:
-        return not tensor.is_cuda and getattr(tensor.untyped_storage(), pinned, False)
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(mock.patch.object(Storage, "__new__", new))
