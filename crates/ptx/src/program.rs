@@ -46,6 +46,8 @@ pub(crate) struct Access {
     pub(crate) signed: bool,
     /// None if it is weak: other threads may then not access the bytes at the same time.
     pub(crate) order: Option<Order>,
+    /// Whether it may be the first guess of a compare-and-swap loop, which is weak and yet may meet strong accesses.
+    pub(crate) guesses: bool,
     pub(crate) address: Address,
     /// Registers, one for each element.
     pub(crate) elements: Box<[Slot]>,
@@ -837,6 +839,8 @@ pub struct Kernel {
     pub(crate) rewrites: crate::rewrite::Rewrites,
     /// Whether the order of blocks can change results: there are atomic or other strong operations on global memory.
     pub(crate) ordered: bool,
+    /// Whether loads may be first guesses of compare-and-swap loops.
+    pub(crate) guesses: bool,
     /// Whether it handles addresses as data.
     pub(crate) addresses: crate::decode::addresses::Addresses,
 }

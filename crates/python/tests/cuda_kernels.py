@@ -63,7 +63,7 @@ KERNELS = (
       u64* p = (u64*)y + 1, first = *p;
       CAS_LOOP(u64, p, __double_as_longlong(1.0 + __longlong_as_double(assumed)));
       y[64 + (int)__longlong_as_double(old)] = 1;
-      FAULT(1) u[B * 64 + T] = first;""", 64, np.ones(256)),
+      FAULT(1) u[B * 64 + T] = (unsigned)(first >> 32);""", 64, np.ones(256)),
     Kernel("maximum_float", 4, 64, 1, r"""
       int* p = (int*)y;
       CAS_LOOP(int, p, __float_as_int(fmaxf(x[B * 64 + T], __int_as_float(assumed))));

@@ -50,9 +50,10 @@ pub(crate) fn kernel(
         }
         steps.push(Step { op, guard, line, settles: 0 });
     }
-    for (index, scope) in first_guesses(&function, &flow) {
-        if let Op::Load(access) = &mut steps[index].op {
-            access.order = Some(Order { scope, ..Order::default() });
+    let guesses = first_guesses(&function, &flow);
+    for (index, scope) in &guesses {
+        if let Op::Load(access) = &mut steps[*index].op {
+            (access.order, access.guesses) = (Some(Order { scope: *scope, ..Order::default() }), true);
         }
     }
     for index in 0..steps.len() {
@@ -83,7 +84,7 @@ pub(crate) fn kernel(
     steps.push(Step { op: Op::Exit, guard: None, line, settles: 0 });
     let unwritten = flow.unwritten(&function);
     let mut kernel = decoder.finish(&function, target, steps);
-    (kernel.accumulators, kernel.unwritten) = (accumulators, unwritten);
+    (kernel.accumulators, kernel.unwritten, kernel.guesses) = (accumulators, unwritten, !guesses.is_empty());
     kernel.addresses = Addresses::of(&function);
     kernel.doubts = rewritten.doubts.clone();
     kernel.rewrites = rewritten;
@@ -164,6 +165,7 @@ impl Decoder<'_> {
             sources: vec![],
             rewrites: rewrite::Rewrites::default(),
             ordered: self.ordered,
+            guesses: false,
             addresses: Addresses::default(),
         }
     }

@@ -170,7 +170,15 @@ impl Decoder<'_> {
         }
         let address = self.address(&at.operands[address], at)?;
         self.ordered |= order.is_some() && matches!(region, Region::Global | Region::Generic);
-        let access = Access { region, bytes, signed: kind.is_signed(), order, address, elements: list };
+        let access = Access {
+            region,
+            bytes,
+            signed: kind.is_signed(),
+            order,
+            guesses: false,
+            address,
+            elements: list,
+        };
         if store && region == Region::Parameter {
             return Err(form.refuse("parameters cannot be written"));
         }

@@ -39,13 +39,17 @@ fn extend(value: u64, bytes: u8, signed: bool) -> u64 {
 
 impl Warp {
     pub(super) fn load(&mut self, access: &Access, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
-        let Access { region, bytes, signed, order, address, ref elements } = *access;
+        let Access { region, bytes, signed, order, address, ref elements, .. } = *access;
         let addresses = self.registers.addresses(address);
         if region == Region::Global && self.load_global(access, mask, &addresses, block)? {
             return Ok(());
         }
         let size = u64::from(bytes) * elements.len() as u64;
         let mut values = [[0u64; LANES]; 8];
+        let mut guess = match access.guesses {
+            true => self.comes_to_guess((region, size as u8), (mask, &addresses), block),
+            false => None,
+        };
         for lane in each(mask) {
             let fault = |what: String| Fault::new(lane, what);
             match resolve(region, addresses[lane]) {
@@ -94,6 +98,9 @@ impl Warp {
                         block.clocks.acquire((self.number, at), order, false, flags);
                     }
                 }
+            }
+            if let Some(guess) = &mut guess {
+                self.guesses((guess, lane), (&mut values, bytes, elements.len()), block);
             }
         }
         if order.is_some() {
@@ -255,10 +262,12 @@ impl Warp {
         let Atomic { region, op, kind, no_flush, order, address, ref d, ref b, ref c, observes } = *atomic;
         let addresses = self.registers.addresses(address);
         let bytes = (kind.bits() / 8) as u8;
+        let guesses = block.launch.global.guesses.is_some();
         for lane in each(mask) {
             let fault = |what: String| Fault::new(lane, what);
             let (space, at) = resolve(region, addresses[lane]);
             let size = u64::from(bytes) * b.len() as u64;
+            let before = if guesses { self.held((space, at), size as u8, block) } else { None };
             // of several elements all are exchanged or none is
             let (mut op, mut given) = (op, &**b);
             if op == AtomicOp::CompareExchange && b.len() > 1 {
@@ -343,6 +352,9 @@ impl Warp {
                         Slot::Sink => {}
                     }
                 }
+            }
+            if let Some(before) = before {
+                self.meets_guesses((space, at), size as u8, before, block);
             }
         }
         Ok(())

@@ -8,7 +8,8 @@ use super::cluster::Clusters;
 use super::fault::{Race, Where};
 use super::flags::Flags;
 use super::flight::{Does, Flights};
-use super::shadow::{ALL, Check, STRONG, Shadow, WRITES};
+use super::guesses::Guesses;
+use super::shadow::{ALL, Check, STRONG, STRONG_READS, Shadow, WRITES};
 use crate::decode::decoder::{FIRST_STATIC, REGION_BITS};
 use crate::error::{Error, Thread};
 use crate::lanes::{LANES, WideLanes, each};
@@ -168,6 +169,8 @@ pub(crate) struct Global {
     pub(super) flights: Flights,
     /// The first write after a read of another warp of the block, with nothing between them: whether it matters, other orders show.
     pub(super) doubt: Mutex<Option<(Place, Race)>>,
+    /// What first guesses have read, if the kernel may have some: whether it matters, wrong ones show.
+    pub(super) guesses: Option<Mutex<Guesses>>,
 }
 
 /// The line, thread and block of an access.
@@ -198,6 +201,20 @@ impl Access {
 }
 
 impl Global {
+    /// Whether another run has left the same bits.
+    pub(super) fn is_same(&self, other: &Global) -> bool {
+        let all = self.buffers.iter().chain(&self.statics);
+        let same = |(one, other): (&Region, &Region)| {
+            // what lies behind the end is dropped
+            let keep = |index: usize| match one.bytes - 4 * index as u64 {
+                left @ 1..4 => u32::MAX >> (32 - 8 * left),
+                _ => u32::MAX,
+            };
+            (0..one.words.len()).all(|index| (one.word(index) ^ other.word(index)) & keep(index) == 0)
+        };
+        all.zip(other.buffers.iter().chain(&other.statics)).all(same)
+    }
+
     /// Notes an access of lanes, before it is done: the lanes, the offset of each, and its bytes. An error, with the lane, if it
     /// races. `same`: whether a lane writes what is there already, which does not race with reads, nor with such writes.
     #[inline(always)]
@@ -261,11 +278,12 @@ impl Global {
                 },
             }
         };
+        let own = (by.clocks.cluster, by.warp);
         let found = |lane: usize, (kind, agent): (Kind, Agent), is_seen: bool| {
             if access == Access::Write && kind == Kind::Write && same(lane) {
                 return Ok(());
             }
-            let race = race(memory, access, (offset(lane), bytes), (kind, agent), (by, &self.clusters));
+            let race = race(memory, access, (offset(lane), bytes), (kind, agent), (own, &self.clusters));
             if (is_seen || !reads && kind == Kind::Read) && agent.0 == by.clocks.cluster {
                 if let Ok(mut doubt) = self.doubt.lock() {
                     doubt.get_or_insert_with(|| (place(lane), race));
@@ -314,6 +332,24 @@ impl Global {
             }
         }
         Ok(())
+    }
+
+    /// The race of a first guess with an atomic operation, though both count as strong, and whose guess it is: `reads`, it is the
+    /// later one.
+    pub(super) fn meets_guess(
+        &self,
+        memory: &Region,
+        reads: bool,
+        (offset, bytes): (u64, u8),
+        by: By<'_>,
+    ) -> Option<(Agent, Race)> {
+        if !self.looks || !self.reports || !memory.is_watched {
+            return None;
+        }
+        let (own, place) = ((by.clocks.cluster, by.warp), (offset, bytes));
+        let (kind, other) = memory.touches.unordered(place, if reads { STRONG } else { STRONG_READS }, by)?;
+        let (reader, write) = if reads { (own, (kind, other)) } else { (other, (Kind::Strong, own)) };
+        Some((reader, race(memory, Access::Read, place, write, (reader, &self.clusters))))
     }
 
     /// Whether copies of a buffer are kept until they are waited for.
@@ -459,17 +495,17 @@ fn race(
     access: Access,
     (offset, bytes): (u64, u8),
     (kind, agent): (Kind, Agent),
-    (by, clusters): (By<'_>, &Clusters),
+    (by, clusters): (Agent, &Clusters),
 ) -> Race {
     let place =
         format!("{} bytes {offset} to {} of {}", access.verb(), offset + u64::from(bytes) - 1, memory.name);
     let does = if kind.reads() { "reads" } else { "writes" };
-    let [own, other] = [by.warp, agent.1].map(|warp| usize::from(warp) / clusters.stride);
+    let [own, other] = [by.1, agent.1].map(|warp| usize::from(warp) / clusters.stride);
     let number = clusters.number(u64::from(agent.0 - 1), other);
-    let what = if agent.0 == by.clocks.cluster && own == other {
+    let what = if agent.0 == by.0 && own == other {
         let warp = usize::from(agent.1) % clusters.stride;
         format!("{place}, which warp {warp} of the same block {does}: there is no barrier between them")
-    } else if agent.0 == by.clocks.cluster {
+    } else if agent.0 == by.0 {
         let why = match access {
             Access::StrongRead { .. } | Access::StrongWrite { .. } if kind.scope().is_some() => {
                 "the scope of one of them is .cta, which has one block"

@@ -15,6 +15,7 @@ use super::fault::Where;
 use super::flags::Flags;
 use super::flight::Flights;
 use super::global::{Global, Region};
+use super::guesses::{self, Wrong};
 pub use super::running::Limits;
 use super::running::{Order, Running, Sought, Witness};
 use super::trace::{Product, Record, Recorder, Trace};
@@ -133,6 +134,7 @@ impl Launch<'_> {
         }
         let (global, mut report, _) = first?;
         self.check_order(&given, &global, stop)?;
+        self.check_guesses(&given, &global, &report, stop)?;
         report.writer = writer.and_then(|writer| writer.found);
         for (variable, region) in kernel.statics.iter().zip(&global.statics) {
             if region.written.load(Relaxed) {
@@ -392,7 +394,11 @@ impl Launch<'_> {
     /// Whether blocks run one after the other: atomic operations on global memory come in their order.
     fn is_alone(&self, how: &How<'_>) -> bool {
         let one = self.grid == [1; 3] || self.limits.threads == 1;
-        one || self.kernel.ordered || self.allow_doubtful || how.alone || how.sought.is_some()
+        one || self.kernel.ordered
+            || self.kernel.guesses
+            || self.allow_doubtful
+            || how.alone
+            || how.sought.is_some()
     }
 
     /// The error of a race with the line and thread of the earlier access, which another run finds.
@@ -426,18 +432,10 @@ impl Launch<'_> {
         else {
             return Ok(());
         };
-        let bytes = |global: &Global, index: usize, length: usize| {
-            let mut bytes = vec![0; length];
-            global.buffers[index].copy_to(&mut bytes);
-            bytes
-        };
         for order in [Order::Ascending, Order::Descending] {
             let how = How::new(order);
             let is_same = match self.watching(&how, given, None, stop)? {
-                Outcome::Done(other) => given.buffers.iter().enumerate().all(|(index, buffer)| {
-                    let length = buffer.bytes.len();
-                    bytes(&other.0, index, length) == bytes(global, index, length)
-                }),
+                Outcome::Done(other) => other.0.is_same(global),
                 _ => false,
             };
             if !is_same {
@@ -446,6 +444,46 @@ impl Launch<'_> {
                 let how = How { watched, sought: race.other, ..How::new(Order::Together) };
                 return Err(self.with_other(error, &how, given, stop));
             }
+        }
+        Ok(())
+    }
+
+    /// First guesses of compare-and-swap loops may read what others are about to change, where no result depends on it. An error if
+    /// results differ when they read something else.
+    fn check_guesses(
+        &self,
+        given: &Given<'_>,
+        global: &Global,
+        report: &Report,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Error> {
+        let Some(Ok(seen)) = global.guesses.as_ref().map(|guesses| guesses.lock()) else { return Ok(()) };
+        if seen.races.is_empty() {
+            return Ok(());
+        }
+        let mut differs = |round, only| {
+            let wrong = Some(Wrong { seen: &seen, round, only });
+            let how = How { watched: global.watched(), wrong, ..How::new(Order::Together) };
+            Ok::<_, Error>(match self.watching(&how, given, None, stop)? {
+                Outcome::Done(other) => !other.0.is_same(global) || other.1.printed != report.printed,
+                _ => true,
+            })
+        };
+        for round in 0..guesses::ROUNDS {
+            if !differs(round, None)? {
+                continue;
+            }
+            let mut which = None;
+            for (at, race) in &seen.races {
+                if which.is_none() && differs(round, Some(*at))? {
+                    which = Some(race);
+                }
+            }
+            let Some(((line, thread, _), race)) = which.or(seen.races.values().next()) else { return Ok(()) };
+            let what = format!("{} (the results differ with what it could read instead)", race.what);
+            let error = Error::Kernel { line: *line, what, thread: *thread };
+            let how = How { watched: global.watched(), sought: race.other, ..How::new(Order::Together) };
+            return Err(self.with_other(error, &how, given, stop));
         }
         Ok(())
     }
@@ -502,6 +540,7 @@ impl Launch<'_> {
             flags: Flags::default(),
             flights: Flights::default(),
             doubt: Mutex::new(None),
+            guesses: kernel.guesses.then(Mutex::default),
         };
         global.buffers.iter().filter(|region| region.is_watched).try_for_each(Region::check_marks)?;
         let flag = AtomicBool::new(false);
@@ -518,7 +557,7 @@ impl Launch<'_> {
             recorder: self
                 .trace
                 .as_ref()
-                .filter(|_| how.follow.is_none() && how.order == Order::Together && how.sought.is_none())
+                .filter(|_| how.is_the_first())
                 .map(|wanted| Recorder { wanted: wanted.clone(), ..Recorder::default() }),
             stop: &flag,
             undefined: how.follow.map(|found| Following::of(kernel, found)),
@@ -530,6 +569,7 @@ impl Launch<'_> {
             may_spin: kernel.steps.iter().any(|step| step.op.spins()),
             order: how.order,
             raced: Mutex::new(vec![]),
+            wrong: how.wrong,
             printed: Mutex::default(),
             sought: how.sought.map(|access| Sought { access, found: Mutex::new(None) }),
         };
@@ -650,11 +690,19 @@ struct How<'f> {
     watched: BTreeSet<usize>,
     /// The earlier access of a race, to be found.
     sought: Option<Where>,
+    /// How first guesses are wrong.
+    wrong: Option<Wrong<'f>>,
 }
 
 impl How<'_> {
     fn new(order: Order) -> How<'static> {
-        How { order, alone: false, follow: None, watched: BTreeSet::new(), sought: None }
+        How { order, alone: false, follow: None, watched: BTreeSet::new(), sought: None, wrong: None }
+    }
+
+    /// Whether it is the run that the launch reports.
+    fn is_the_first(&self) -> bool {
+        let has_another_end = self.follow.is_some() || self.sought.is_some() || self.wrong.is_some();
+        self.order == Order::Together && !has_another_end
     }
 }
 

@@ -17,6 +17,7 @@ mod flight;
 mod fragments;
 mod global;
 mod groups;
+mod guesses;
 mod in_flight;
 mod launch;
 mod local;

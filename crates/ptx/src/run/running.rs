@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::cluster::Clusters;
 use super::fault::Where;
 use super::global::{Global, Region};
+use super::guesses::Wrong;
 use super::printed::Printed;
 use super::trace::Recorder;
 use super::undefined::Following;
@@ -62,6 +63,8 @@ pub(crate) struct Running<'l> {
     pub(super) raced: Mutex<Vec<(Thread, Where)>>,
     /// The earlier access of a race, where that is looked for.
     pub(super) sought: Option<Sought>,
+    /// How first guesses are wrong, where what depends on them is looked for.
+    pub(super) wrong: Option<Wrong<'l>>,
     pub(super) printed: Mutex<Printed>,
     /// Where undefined data is followed.
     pub(super) undefined: Option<Following<'l>>,

@@ -20,8 +20,8 @@ pub(super) struct Shadow(Box<[OnceLock<Mutex<Piece>>]>);
 struct Piece {
     /// The last touch of each kind of each word, packed; empty where there was none.
     last: [Box<[u64]>; KINDS],
-    /// Earlier ones that still matter.
-    more: HashMap<usize, Vec<(Kind, Touch)>>,
+    /// Earlier ones that still matter: strong ones of the widest scope apart, with which only weak ones and those of less scope race.
+    more: [HashMap<usize, Vec<(Kind, Touch)>>; 2],
     /// Strong reads that have seen the last strong write to a word: what comes after one of them comes after such writes.
     seen: HashMap<usize, Vec<Touch>>,
 }
@@ -39,6 +39,10 @@ pub(super) const STRONG: &[Kind] = &[Kind::Strong, Kind::StrongInCluster, Kind::
 
 /// All writes.
 pub(super) const WRITES: &[Kind] = &[Kind::Write, Kind::Strong, Kind::StrongInCluster, Kind::StrongInBlock];
+
+/// Strong reads.
+pub(super) const STRONG_READS: &[Kind] =
+    &[Kind::StrongRead, Kind::StrongReadInCluster, Kind::StrongReadInBlock];
 
 /// All accesses, weak ones first.
 pub(super) const ALL: &[Kind] = &[
@@ -151,6 +155,23 @@ impl Shadow {
     }
 }
 
+impl Shadow {
+    /// The first access of some kinds to some bytes that is not ordered before what a warp does now.
+    pub(super) fn unordered(
+        &self,
+        (offset, bytes): (u64, u8),
+        all: &'static [Kind],
+        by: By<'_>,
+    ) -> Option<(Kind, Agent)> {
+        let check = Check { all, strong: &[], scope: Scope::All, leaves: Kind::Read, follows: false };
+        let bits = if bytes < 4 { ((1 << bytes) - 1) << (offset % 4) } else { 15 };
+        let new = Touch { time: by.now, agent: (by.clocks.cluster, by.warp), bytes: bits };
+        let mut words = offset as usize / 4..(offset as usize + usize::from(bytes)).div_ceil(4);
+        let racer = |word: usize| self.piece(word / PIECE).racer(word % PIECE, &check, new, by);
+        words.find_map(racer).filter(|(_, is_seen)| !is_seen).map(|(other, _)| other)
+    }
+}
+
 impl Piece {
     /// The first access that a new one races with, and whether it is a write of the own block that a strong read has seen by
     /// chance: of warps in another order it might not have.
@@ -222,10 +243,12 @@ impl Piece {
                 }
             }
         }
-        if self.more.is_empty() {
+        if self.more.iter().all(HashMap::is_empty) {
             return None;
         }
-        let mut others = self.more.get(&word)?.iter();
+        // a strong one of the widest scope races with none of these
+        let lists = if check.strong.is_empty() || check.scope != Scope::All { 2 } else { 1 };
+        let mut others = self.more[..lists].iter().filter_map(|more| more.get(&word)).flatten();
         let races = |(kind, old): &&(Kind, Touch)| {
             let meets = check.all.contains(kind) || check.strong.contains(kind) && is_apart(*kind, old.agent);
             meets && counts(kind) && old.bytes & new.bytes != 0 && !old.is_known(by)
@@ -267,7 +290,7 @@ impl Piece {
     /// Keeps an access in the list of a word.
     #[cold]
     fn keep(&mut self, word: usize, kind: Kind, (old, new): (Touch, Touch), by: By<'_>, orders_blocks: bool) {
-        let list = self.more.entry(word).or_default();
+        let list = self.more[usize::from(kind.scope() == Some(Scope::All))].entry(word).or_default();
         list.retain(|(of, known)| *of != kind || known.bytes & !new.bytes != 0 || !known.is_known(by));
         let mut alike = list
             .iter_mut()

@@ -72,6 +72,8 @@ pub(crate) struct Warp {
     /// Whether a thread read its own memory where it had written nothing.
     pub(crate) unwritten: bool,
     pub(super) spin: Spin,
+    /// How often it has come to loads that may be first guesses.
+    pub(super) guessed: u32,
     /// Whether the others have come as far as the write that is next.
     has_let_others: bool,
     /// The instructions of the barrier that it waits at, and the lanes that are at each.
@@ -121,6 +123,7 @@ impl Warp {
             started: 0,
             unwritten: false,
             spin: Spin::default(),
+            guessed: 0,
             has_let_others: false,
             at_barrier: vec![],
         }
@@ -159,7 +162,7 @@ impl Warp {
         let following = block.launch.undefined.as_ref();
         self.shadow = following.map(|following| Box::new(Shadow::start(block.launch, following)));
         (self.state, self.turns, self.steps, self.started) = (State::Ready, 0, 0, self.executed);
-        self.spin = Spin::default();
+        (self.spin, self.guessed) = (Spin::default(), 0);
         self.has_let_others = false;
     }
 

@@ -448,6 +448,33 @@ const CORRECT: &[Correct] = &[
         &[(1024, 1024 + 256), (2048, 1), (2048 + 255, 1), (2048 + 256, 2048 + 256)],
     ),
     (
+        "a maximum that stops where the guess is no less",
+        4,
+        64,
+        "mad.lo.u32 %r14, %r2, 64, %r1; add.u32 %r14, %r14, 5000; ld.global.b32 %r10, [%d1+4096];
+         again: setp.ge.u32 %p2, %r10, %r14; @%p2 bra end; mov.b32 %r11, %r10; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r14;
+         setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; end:",
+        &[(1024, 5255)],
+    ),
+    (
+        "a counter with a limit",
+        4,
+        64,
+        "ld.global.b32 %r10, [%d1+4096];
+         again: setp.ge.u32 %p2, %r10, 1100; @%p2 bra end; mov.b32 %r11, %r10; add.u32 %r12, %r11, 1;
+         atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12; setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; end:",
+        &[(1024, 1100)],
+    ),
+    (
+        "a step that goes through local memory, and a test by exclusive or",
+        4,
+        64,
+        ".local .align 8 .b8 l[8]; ld.global.b32 %r10, [%d1+4096];
+         again: mov.b32 %r11, %r10; st.local.b32 [l], %r11; ld.local.b32 %r12, [l]; add.u32 %r12, %r12, 1;
+         atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12; xor.b32 %r13, %r10, %r11; setp.ne.u32 %p1, %r13, 0; @%p1 bra again;",
+        &[(1024, 1280)],
+    ),
+    (
         "a compare-and-swap loop that guesses anew in each turn, in shared memory",
         1,
         128,
@@ -844,7 +871,7 @@ const RACES: &[Wrong] = &[
         64,
         "ld.global.b32 %r10, [%d1+4096]; mov.b32 %r13, %r10;\n\
          again: mov.b32 %r11, %r10; add.u32 %r12, %r11, 1;\natom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
-         setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; st.global.b32 [%d2], %r13;",
+         setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; mul.wide.u32 %d5, %r2, 256; add.s64 %d5, %d5, %d2; st.global.b32 [%d5], %r13;",
         &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 11"],
     ),
     (
@@ -950,7 +977,7 @@ const RACES: &[Wrong] = &[
         64,
         "ld.global.b32 %r10, [%d1+4096]; mov.u32 %r15, 0; mov.u32 %r14, 0; add.s64 %d5, %d1, 8192;\n\
          again: mov.b32 %r11, %r10; add.u32 %r12, %r11, 1; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12; mov.u32 %r15, %r14;\n\
-         mov.u32 %r14, 1; setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; atom.global.exch.b32 %r9, [%d5], %r15;",
+         mov.u32 %r14, 1; setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; red.global.add.u32 [%d5], %r15;",
         &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
     ),
     (
@@ -971,6 +998,70 @@ const RACES: &[Wrong] = &[
          again: mov.b32 %r11, %r10; add.u32 %r12, %r11, %r14; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
          red.global.add.u32 [%d5], 1; setp.ne.s32 %p1, %r11, %r10; @%p1 bra again;",
         &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
+    ),
+    (
+        "an addition between an exchange and the branch on it, in a loop that guesses anew",
+        4,
+        64,
+        "again: ld.global.b32 %r10, [%d1+4096]; add.u32 %r12, %r10, 1;\n\
+         atom.global.cas.b32 %r11, [%d1+4096], %r10, %r12; red.global.add.u32 [%d1+8192], 1; setp.ne.s32 %p1, %r11, %r10; @%p1 bra again;",
+        &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
+    ),
+    (
+        "another value after a wrong guess, in a loop of its own",
+        4,
+        64,
+        "ld.global.b32 %r10, [%d1+4096]; add.u32 %r12, %r10, 1;\n\
+         again: atom.global.cas.b32 %r11, [%d1+4096], %r10, %r12; setp.eq.s32 %p1, %r11, %r10; @%p1 bra end;\n\
+         mad.lo.u32 %r12, %r11, 3, 1; mov.b32 %r10, %r11; bra again; end:",
+        &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
+    ),
+    (
+        "what was found in the turn before",
+        4,
+        64,
+        "ld.global.b32 %r10, [%d1+4096]; mov.u32 %r14, 0;\n\
+         again: mov.b32 %r11, %r10; mov.b32 %r15, %r14; add.u32 %r12, %r11, 1; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
+         mov.b32 %r14, %r10; setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; red.global.add.u32 [%d1+8192], %r15;",
+        &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
+    ),
+    (
+        "what the first of two exchanges found, behind a second loop",
+        4,
+        64,
+        "ld.global.b32 %r10, [%d1+4096]; add.u32 %r12, %r10, 1;\n\
+         atom.global.cas.b32 %r13, [%d1+4096], %r10, %r12; mov.b32 %r11, %r13; setp.eq.s32 %p1, %r10, %r13; @%p1 bra end;\n\
+         again: mov.b32 %r14, %r11; add.u32 %r12, %r14, 1; atom.global.cas.b32 %r11, [%d1+4096], %r14, %r12; setp.ne.s32 %p1, %r14, %r11;\n\
+         @%p1 bra again; end: red.global.add.u32 [%d1+8192], %r13;",
+        &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 11"],
+    ),
+    (
+        "another exchange where the guess was wrong",
+        4,
+        1,
+        "ld.global.b32 %r10, [%d1+4096];\n\
+         again: mov.b32 %r11, %r10; add.u32 %r12, %r11, 2; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
+         setp.eq.s32 %p1, %r11, %r10; @%p1 bra end; atom.global.cas.b32 %r13, [%d1+4096], 1030, 77; bra again; end:",
+        &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
+    ),
+    (
+        "a step written twice where the guess was wrong",
+        4,
+        64,
+        "ld.global.b32 %r10, [%d1+4096]; mov.u32 %r14, 1;\n\
+         again: mov.b32 %r11, %r10; add.u32 %r12, %r11, %r14; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
+         setp.eq.s32 %p1, %r11, %r10; @%p1 bra end; mov.u32 %r14, %r10; sub.u32 %r14, %r14, %r10; add.u32 %r14, %r14, 2; bra again; end:",
+        &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
+    ),
+    (
+        "a stale guess in shared memory that is stored",
+        1,
+        64,
+        "setp.eq.u32 %p1, %r1, 0; @%p1 st.shared.b32 [%r7], %r8; bar.sync 0; mov.b32 %r15, s;\n\
+         ld.shared.b32 %r10, [s]; mov.b32 %r13, %r10;\n\
+         again: mov.b32 %r11, %r10; add.u32 %r12, %r11, 1; atom.shared.cas.b32 %r10, [%r15], %r11, %r12;\n\
+         setp.ne.s32 %p2, %r11, %r10; @%p2 bra again; st.global.b32 [%d2], %r13;",
+        &["line 10: reads shared memory at 0x0, which warp 0 writes", "the other access is line 11"],
     ),
     (
         "a guess at another address",
@@ -1079,6 +1170,11 @@ fn the_error_does_not_depend_on_the_threads_of_this_machine() {
 fn each_race_is_an_error_with_both_lines() {
     let mut missed = vec![];
     for (name, blocks, threads, body, parts) in RACES {
+        if let Ok(w) = std::env::var("ONLY")
+            && !name.contains(&w)
+        {
+            continue;
+        }
         match run(body, *blocks, *threads, |_| {}) {
             Ok(_) => missed.push(format!("{name}: runs")),
             Err(error) => {
