@@ -46,10 +46,7 @@ impl Warp {
         }
         let size = u64::from(bytes) * elements.len() as u64;
         let mut values = [[0u64; LANES]; 8];
-        let mut guess = match access.guesses {
-            true => self.comes_to_guess((region, size as u8), (mask, &addresses), block),
-            false => None,
-        };
+        let guess = access.guesses.then(|| self.comes_to_guess(block));
         for lane in each(mask) {
             let fault = |what: String| Fault::new(lane, what);
             match resolve(region, addresses[lane]) {
@@ -99,8 +96,9 @@ impl Warp {
                     }
                 }
             }
-            if let Some(guess) = &mut guess {
-                self.guesses((guess, lane), (&mut values, bytes, elements.len()), block);
+            if let Some(guess) = &guess {
+                let place = resolve(region, addresses[lane]);
+                self.guesses((guess, lane), place, (&mut values, bytes, elements.len()), block);
             }
         }
         if order.is_some() {

@@ -6,7 +6,7 @@ use super::clocks::Clocks;
 use super::cluster::rank_bits;
 use super::fault::Fault;
 use super::objects::Objects;
-use super::running::{Order, Running};
+use super::running::Running;
 use super::shared::Shared;
 use super::tcgen05::TensorMemory;
 use super::undefined::Bytes;
@@ -128,10 +128,7 @@ impl<'l> Block<'l> {
             let (mut ran, mut spins) = (false, false);
             self.wake(warps);
             for index in 0..warps.len() {
-                let index = match self.launch.order {
-                    Order::Descending => warps.len() - 1 - index,
-                    _ => index,
-                };
+                let index = self.launch.turn_of(index, warps.len());
                 if warps[index].state == State::Ready {
                     warps[index].run(self)?;
                     ran = true;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::block::{Block, CLUSTER, Pause};
 use super::clocks::Clocks;
-use super::running::{Order, Running};
+use super::running::Running;
 use super::warp::{State, Warp};
 use crate::error::Error;
 
@@ -123,7 +123,7 @@ impl<'l> Live<'l> {
         for round in 0.. {
             let (mut goes_on, mut spins, mut alone) = (false, false, true);
             for rank in 0..size {
-                let rank = if running.order == Order::Descending { size - 1 - rank } else { rank };
+                let rank = running.turn_of(rank, size);
                 match self.run_block(rank)? {
                     Some(Pause::Ended { unwritten: has_read }) => {
                         goes_on = true;

@@ -73,7 +73,7 @@ pub(super) struct By<'c> {
     /// The stamp of what it does now.
     pub(super) now: u32,
     /// Everything up to then is ordered before it.
-    pub(super) base: u32,
+    base: u32,
     /// Whether the scope of the access is its block, of several of a cluster.
     pub(super) in_block: bool,
     pub(super) clocks: &'c Clocks,

@@ -9,7 +9,7 @@ use super::fault::{Race, Where};
 use super::flags::Flags;
 use super::flight::{Does, Flights};
 use super::guesses::Guesses;
-use super::shadow::{ALL, Check, STRONG, STRONG_READS, Shadow, WRITES};
+use super::shadow::{ALL, Check, STRONG, Shadow, WRITES};
 use crate::decode::decoder::{FIRST_STATIC, REGION_BITS};
 use crate::error::{Error, Thread};
 use crate::lanes::{LANES, WideLanes, each};
@@ -334,22 +334,16 @@ impl Global {
         Ok(())
     }
 
-    /// The race of a first guess with an atomic operation, though both count as strong, and whose guess it is: `reads`, it is the
-    /// later one.
-    pub(super) fn meets_guess(
-        &self,
-        memory: &Region,
-        reads: bool,
-        (offset, bytes): (u64, u8),
-        by: By<'_>,
-    ) -> Option<(Agent, Race)> {
-        if !self.looks || !self.reports || !memory.is_watched {
-            return None;
-        }
-        let (own, place) = ((by.clocks.cluster, by.warp), (offset, bytes));
-        let (kind, other) = memory.touches.unordered(place, if reads { STRONG } else { STRONG_READS }, by)?;
-        let (reader, write) = if reads { (own, (kind, other)) } else { (other, (Kind::Strong, own)) };
-        Some((reader, race(memory, Access::Read, place, write, (reader, &self.clusters))))
+    /// Whether first guesses have raced.
+    pub(super) fn guessed(&self) -> bool {
+        let guesses = self.guesses.as_ref().and_then(|guesses| guesses.lock().ok());
+        guesses.is_some_and(|guesses| !guesses.races.is_empty())
+    }
+
+    /// The race of a first guess with an atomic operation of another warp, though both count as strong.
+    pub(super) fn race_of_guess(&self, memory: &Region, place: (u64, u8), other: Agent, by: By<'_>) -> Race {
+        let own = (by.clocks.cluster, by.warp);
+        race(memory, Access::Read, place, (Kind::Strong, other), (own, &self.clusters))
     }
 
     /// Whether copies of a buffer are kept until they are waited for.

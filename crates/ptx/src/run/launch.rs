@@ -448,8 +448,8 @@ impl Launch<'_> {
         Ok(())
     }
 
-    /// First guesses of compare-and-swap loops may read what others are about to change, where no result depends on it. An error if
-    /// results differ when they read something else.
+    /// First guesses of compare-and-swap loops may read what others have changed since, where no result depends on it. An error if
+    /// results differ when they do, with the blocks and warps in their order or backwards.
     fn check_guesses(
         &self,
         given: &Given<'_>,
@@ -457,13 +457,28 @@ impl Launch<'_> {
         report: &Report,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<(), Error> {
-        let Some(Ok(seen)) = global.guesses.as_ref().map(|guesses| guesses.lock()) else { return Ok(()) };
-        if seen.races.is_empty() {
+        if !global.guessed() {
             return Ok(());
         }
+        self.check_guesses_of(given, (global, report, false), stop)?;
+        let how = How { watched: global.watched(), backwards: true, ..How::new(Order::Together) };
+        match self.watching(&how, given, None, stop)? {
+            Outcome::Done(done) => self.check_guesses_of(given, (&done.0, &done.1, true), stop),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same in one order.
+    fn check_guesses_of(
+        &self,
+        given: &Given<'_>,
+        (global, report, backwards): (&Global, &Report, bool),
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Error> {
+        let Some(Ok(seen)) = global.guesses.as_ref().map(|guesses| guesses.lock()) else { return Ok(()) };
+        let how = || How { watched: global.watched(), backwards, ..How::new(Order::Together) };
         let mut differs = |round, only| {
-            let wrong = Some(Wrong { seen: &seen, round, only });
-            let how = How { watched: global.watched(), wrong, ..How::new(Order::Together) };
+            let how = How { wrong: Some(Wrong { round, only }), ..how() };
             Ok::<_, Error>(match self.watching(&how, given, None, stop)? {
                 Outcome::Done(other) => !other.0.is_same(global) || other.1.printed != report.printed,
                 _ => true,
@@ -482,8 +497,7 @@ impl Launch<'_> {
             let Some(((line, thread, _), race)) = which.or(seen.races.values().next()) else { return Ok(()) };
             let what = format!("{} (the results differ with what it could read instead)", race.what);
             let error = Error::Kernel { line: *line, what, thread: *thread };
-            let how = How { watched: global.watched(), sought: race.other, ..How::new(Order::Together) };
-            return Err(self.with_other(error, &how, given, stop));
+            return Err(self.with_other(error, &How { sought: race.other, ..how() }, given, stop));
         }
         Ok(())
     }
@@ -568,6 +582,7 @@ impl Launch<'_> {
             }),
             may_spin: kernel.steps.iter().any(|step| step.op.spins()),
             order: how.order,
+            backwards: how.backwards,
             raced: Mutex::new(vec![]),
             wrong: how.wrong,
             printed: Mutex::default(),
@@ -595,7 +610,8 @@ impl Launch<'_> {
         };
         let start = || {
             let number = next.fetch_add(1, Relaxed);
-            (number < count && !flag.load(Relaxed)).then_some(number)
+            let number = (number < count && !flag.load(Relaxed)).then_some(number)?;
+            Some(if how.backwards { count - 1 - number } else { number })
         };
         let end = |has_read_unwritten: bool| {
             if has_read_unwritten {
@@ -691,17 +707,28 @@ struct How<'f> {
     /// The earlier access of a race, to be found.
     sought: Option<Where>,
     /// How first guesses are wrong.
-    wrong: Option<Wrong<'f>>,
+    wrong: Option<Wrong>,
+    /// Whether the last block comes first, and of a block the last warp.
+    backwards: bool,
 }
 
 impl How<'_> {
     fn new(order: Order) -> How<'static> {
-        How { order, alone: false, follow: None, watched: BTreeSet::new(), sought: None, wrong: None }
+        How {
+            order,
+            alone: false,
+            follow: None,
+            watched: BTreeSet::new(),
+            sought: None,
+            wrong: None,
+            backwards: false,
+        }
     }
 
     /// Whether it is the run that the launch reports.
     fn is_the_first(&self) -> bool {
-        let has_another_end = self.follow.is_some() || self.sought.is_some() || self.wrong.is_some();
+        let has_another_end =
+            self.follow.is_some() || self.sought.is_some() || self.wrong.is_some() || self.backwards;
         self.order == Order::Together && !has_another_end
     }
 }

@@ -59,12 +59,13 @@ pub(crate) struct Running<'l> {
     /// Whether a loop may wait for another thread's write.
     pub(super) may_spin: bool,
     pub(super) order: Order,
+    pub(super) backwards: bool,
     /// The threads of errors that are races, and the accesses that they race with.
     pub(super) raced: Mutex<Vec<(Thread, Where)>>,
     /// The earlier access of a race, where that is looked for.
     pub(super) sought: Option<Sought>,
     /// How first guesses are wrong, where what depends on them is looked for.
-    pub(super) wrong: Option<Wrong<'l>>,
+    pub(super) wrong: Option<Wrong>,
     pub(super) printed: Mutex<Printed>,
     /// Where undefined data is followed.
     pub(super) undefined: Option<Following<'l>>,
@@ -82,6 +83,11 @@ pub(super) enum Order {
 }
 
 impl Running<'_> {
+    /// The warp of a block, or the block of a cluster, of several that comes so many after the first.
+    pub(super) fn turn_of(&self, index: usize, count: usize) -> usize {
+        if self.order == Order::Descending || self.backwards { count - 1 - index } else { index }
+    }
+
     /// Whether each multiplication of matrices is done where it stands.
     pub(crate) fn multiplies_at_once(&self) -> bool {
         self.recorder.is_some() || self.undefined.is_some()

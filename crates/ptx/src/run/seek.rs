@@ -70,7 +70,8 @@ impl Warp {
         }
         let (region, address) = match op {
             Op::Store(access) => (access.region, access.address),
-            Op::Atomic(atomic) => (atomic.region, atomic.address),
+            // compare-and-swap loops of a warp come one after another, so that wrong guesses do not change their order
+            Op::Atomic(atomic) if !launch.kernel.guesses => (atomic.region, atomic.address),
             _ => return false,
         };
         if !matches!(region, Region::Global | Region::Generic) {

@@ -40,10 +40,6 @@ pub(super) const STRONG: &[Kind] = &[Kind::Strong, Kind::StrongInCluster, Kind::
 /// All writes.
 pub(super) const WRITES: &[Kind] = &[Kind::Write, Kind::Strong, Kind::StrongInCluster, Kind::StrongInBlock];
 
-/// Strong reads.
-pub(super) const STRONG_READS: &[Kind] =
-    &[Kind::StrongRead, Kind::StrongReadInCluster, Kind::StrongReadInBlock];
-
 /// All accesses, weak ones first.
 pub(super) const ALL: &[Kind] = &[
     Kind::Write,
@@ -152,23 +148,6 @@ impl Shadow {
             });
         }
         Ok(())
-    }
-}
-
-impl Shadow {
-    /// The first access of some kinds to some bytes that is not ordered before what a warp does now.
-    pub(super) fn unordered(
-        &self,
-        (offset, bytes): (u64, u8),
-        all: &'static [Kind],
-        by: By<'_>,
-    ) -> Option<(Kind, Agent)> {
-        let check = Check { all, strong: &[], scope: Scope::All, leaves: Kind::Read, follows: false };
-        let bits = if bytes < 4 { ((1 << bytes) - 1) << (offset % 4) } else { 15 };
-        let new = Touch { time: by.now, agent: (by.clocks.cluster, by.warp), bytes: bits };
-        let mut words = offset as usize / 4..(offset as usize + usize::from(bytes)).div_ceil(4);
-        let racer = |word: usize| self.piece(word / PIECE).racer(word % PIECE, &check, new, by);
-        words.find_map(racer).filter(|(_, is_seen)| !is_seen).map(|(other, _)| other)
     }
 }
 

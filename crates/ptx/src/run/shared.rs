@@ -339,22 +339,9 @@ impl Shared {
         }
     }
 
-    /// The race of a first guess with an atomic operation, though both count as strong, and which warp guesses: `reads`, it is the
-    /// later one.
-    pub(super) fn meets_guess(
-        &mut self,
-        (at, bytes): (usize, usize),
-        reads: bool,
-        by: By<'_>,
-    ) -> Option<(u8, Race)> {
-        let kinds = if reads { &WEAK[4..] } else { &WEAK[..2] };
-        let (more, mut other) = (&mut self.more, None);
-        Shared::each_mark((&mut self.lines, &mut self.words), (at, bytes), |mark, touched, words| {
-            other = other.or_else(|| find(mark, kinds, touched, by, more, words));
-        });
-        let (warp, kind) = other?;
-        let (reader, write) = if reads { (by.warp, (warp, kind)) } else { (warp, (by.warp, Kind::Strong)) };
-        Some((reader, self.refused((at, bytes), "reads", Some(write), By { warp: reader, ..by })))
+    /// The race of a first guess with an atomic operation of another warp, though both count as strong.
+    pub(super) fn race_of_guess(&self, place: (usize, usize), warp: u8, by: By<'_>) -> Race {
+        self.refused(place, "reads", Some((warp, Kind::Strong)), by)
     }
 
     /// Notes a write of an aligned access by a warp: its kind, and whether it comes after all such ones. Warps may write what is there already (`same`): compilers let several

@@ -457,6 +457,25 @@ const CORRECT: &[Correct] = &[
         &[(1024, 5255)],
     ),
     (
+        "tickets by compare-and-swap",
+        2,
+        64,
+        "mad.lo.u32 %r14, %r2, 64, %r1; shl.b32 %r15, %r14, 2; cvt.u64.u32 %d5, %r15; add.s64 %d5, %d5, %d1; ld.global.b32 %r10, [%d1+4096];
+         again: mov.b32 %r11, %r10; add.u32 %r12, %r11, 1; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;
+         setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; st.global.b32 [%d5+8192], %r11;",
+        &[(1024, 1152), (2048, 1024), (2048 + 127, 1151)],
+    ),
+    (
+        "a sum that depends on the order of its terms",
+        1,
+        128,
+        "cvt.rn.f32.u32 %f1, %r1; mul.f32 %f1, %f1, 0f3DCCCCCD; mov.u32 %r14, 0; setp.eq.u32 %p2, %r1, 0; @%p2 st.global.b32 [%d1+4096], %r14;
+         bar.sync 0; ld.global.b32 %r10, [%d1+4096];
+         again: mov.b32 %r11, %r10; mov.b32 %f2, %r11; add.f32 %f2, %f2, %f1; mov.b32 %r12, %f2; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;
+         setp.ne.s32 %p1, %r11, %r10; @%p1 bra again;",
+        &[],
+    ),
+    (
         "a counter with a limit",
         4,
         64,
@@ -930,7 +949,7 @@ const RACES: &[Wrong] = &[
         64,
         "ld.global.b32 %r10, [%d1+4096]; mov.u32 %r14, 1; add.s64 %d5, %d1, 8192;\n\
          again: mov.b32 %r11, %r10; add.u32 %r12, %r11, %r14; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
-         setp.eq.s32 %p1, %r11, %r10; @%p1 bra end; add.s64 %d5, %d1, 8256; bra again; end: atom.global.exch.b32 %r15, [%d5], 7;",
+         setp.eq.s32 %p1, %r11, %r10; @%p1 bra end; add.s64 %d5, %d1, 8256; bra again; end: red.global.add.u32 [%d5], 7;",
         &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
     ),
     (
@@ -1014,6 +1033,15 @@ const RACES: &[Wrong] = &[
         "ld.global.b32 %r10, [%d1+4096]; add.u32 %r12, %r10, 1;\n\
          again: atom.global.cas.b32 %r11, [%d1+4096], %r10, %r12; setp.eq.s32 %p1, %r11, %r10; @%p1 bra end;\n\
          mad.lo.u32 %r12, %r11, 3, 1; mov.b32 %r10, %r11; bra again; end:",
+        &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
+    ),
+    (
+        "a guess that only the first block stores",
+        64,
+        1,
+        "ld.global.b32 %r10, [%d1+4096]; mov.b32 %r13, %r10;\n\
+         again: mov.b32 %r11, %r10; or.b32 %r12, %r11, 1; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
+         setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; setp.eq.u32 %p2, %r2, 0; @%p2 st.global.b32 [%d1+8192], %r13;",
         &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
     ),
     (
