@@ -18,10 +18,12 @@ pretended_gpu_or_skip()
 import torch  # noqa: E402
 from processes import run  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
+from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 import bitmma.torch  # noqa: E402
 from bitmma.errors import OptionError  # noqa: E402
 from bitmma.torch.inductor.seeds import philox  # noqa: E402
+from bitmma.torch.pretend import pretend  # noqa: E402
 
 if os.environ.get("TRITON_INTERPRET") != "0":
     pytest.skip("Triton compiles here and interprets in the other tests: TRITON_INTERPRET=0 pytest THIS FILE", allow_module_level=True)
@@ -261,6 +263,56 @@ def test_what_would_run_on_the_host_is_an_error() -> None:
     assert bitmma.torch.compile(lambda x: (x + 1).to("cpu") + x.cpu(), "h100")(torch.ones(3)).tolist() == [3.0] * 3
 
 
+def test_functions_of_constants_are_kernels() -> None:
+    compiled = bitmma.torch.compile(lambda x: x + torch.full((4,), 0.7).sin(), "h100")
+    compiled(torch.zeros(4))
+    assert "libdevice.sin" in compiled.code[0] or "tl_math.sin" in compiled.code[0], "not computed by the host while compiling"
+
+
+def test_seeds_are_those_of_the_gpu() -> None:
+    compiled, zeros = bitmma.torch.compile(lambda x: torch.rand(4) + x, "h100"), torch.zeros(4)
+    torch.manual_seed(7)
+    first, second = compiled(zeros), compiled(zeros)
+    assert not torch.equal(first, second)
+    for seed in (torch.cuda.manual_seed_all, torch.cuda.manual_seed, torch.manual_seed):
+        torch.manual_seed(8)
+        seed(7)
+        assert torch.equal(compiled(zeros), first) and torch.equal(compiled(zeros), second), seed
+    with pretend("h100"):
+        torch.manual_seed(7)
+        state = torch.cuda.get_rng_state()
+        assert torch.equal(compiled(zeros), first)
+        torch.cuda.set_rng_state(state)
+        with torch.random.fork_rng():
+            compiled(zeros)
+        assert torch.equal(compiled(zeros), first)
+
+
+def test_it_never_runs_as_this_machine_would() -> None:
+    compiled = bitmma.torch.compile(torch.nn.Linear(8, 8), "h100")
+    with torch.compiler.set_stance("force_eager"), pytest.raises(bitmma.Error, match=r"under torch.compiler.set_stance\('force_eager'\)"):
+        compiled(torch.ones(2, 8))
+    around = torch.compile(lambda x: compiled(x) * 2, backend="eager")
+    assert torch.equal(around(torch.ones(2, 8)), compiled(torch.ones(2, 8)) * 2) and sum(one.launches for one in compiled.kernels.values()) == 2
+    dropped = bitmma.torch.compile(lambda x: checkpoint(lambda x: F.dropout(x).sin(), x, use_reentrant=False), "h100")
+    with pytest.raises(Exception, match="run_and_save_rng_state"):  # not other numbers in the backward pass
+        dropped(torch.ones(64, requires_grad=True))
+
+
+def test_what_the_host_computed_is_in_the_account() -> None:
+    compiled = bitmma.torch.compile(lambda x: torch.linalg.det(x) + torch.cumprod(x, 0).sum(), "h100", outside="host")
+    compiled(real(4, 4))
+    account = compiled.account
+    assert account.left or account.free, account
+
+
+def test_any_size_with_numbers() -> None:
+    compiled = bitmma.torch.compile(torch.nn.LayerNorm(8), "h100", dynamic=True)
+    for rows in (3, 5):
+        x = real(rows, 8)
+        assert torch.allclose(compiled(x), F.layer_norm(x, (8,)), atol=1e-5)
+
+
 def test_wrong_options() -> None:
     with pytest.raises(OptionError, match="outside is 'cublas'; one of 'refuse', 'gemm', 'host'"):
         bitmma.torch.compile(torch.exp, "h100", outside="cublas")
@@ -330,6 +382,9 @@ def test_certificates(tmp_path: Path) -> None:
     assert bitmma.torch.verify(certificate, model, changed, step=training)[0] == "input 0 differs"
     torch._dynamo.reset()
     on_a100 = bitmma.torch.compile(model, "a100").certify(x, step=training)
+    assert bitmma.torch.compile(model, "h100", multiprocessors=132).certify(x, step=training).seal == certificate.seal
+    with pytest.raises(bitmma.torch.CertificateError, match="an input is of type object"):
+        compiled.certify(x, object(), step=lambda compiled, x, _: training(compiled, x))
     assert certificate.differences(on_a100)[0] == "chip is 'h100', and 'a100'"
     torch._dynamo.reset()
     settings = {"max_autotune_gemm": False, "triton.multi_kernel": 0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import fields
 from typing import Any, Callable
 
 import torch
@@ -26,6 +27,8 @@ def compile(model: Callable[..., Any], chip: str, *, dynamic: bool | None = None
     Where a GPU would measure, a rule decides: of a kernel's configurations the first that fits, of products the first template of Triton
     (:func:`inductor_options`).
     """
+    if not callable(model):
+        raise OptionError(f"{model!r} cannot be compiled; a module or a function was expected")
     made = Backend(Options(chip, **options))
     return Compiled(model, torch.compile(model, backend=made, dynamic=dynamic, fullgraph=fullgraph), made)
 
@@ -38,6 +41,9 @@ def backend(graph: torch.fx.GraphModule, inputs: list[Any], *, options: dict[str
     given = dict(options or {})
     if "chip" not in given:
         raise OptionError("torch.compile(backend='bitmma') needs options={'chip': ...}, as in {'chip': 'h100'}")
+    names = [one.name for one in fields(Options)]
+    if unknown := sorted(given.keys() - set(names)):
+        raise OptionError(f"torch.compile(backend='bitmma') has no option {unknown[0]!r}; it has {', '.join(names)}")
     key = repr(sorted(given.items()))
     if key not in _made:
         _made[key] = Backend(Options(**given))

@@ -8,13 +8,15 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 from unittest import mock
 
 import torch
 
+from ...errors import OptionError
 from ...kernels._launch import Launched
 from ...kernels._triton import Launcher
+from ..._lock import LOCK
 from ..emulation import emulate
 from ..pretend import inductor as described
 from ..pretend import pretend
@@ -28,6 +30,7 @@ SETTINGS = {
     "max_autotune_gemm_backends": "TRITON,ATEN",
     "max_autotune_conv_backends": "TRITON,ATEN",
     "layout_optimization": False,  # channels stay where the model has them
+    "joint_graph_constant_folding": False,  # functions of constants are computed by kernels, and not by another library while compiling
     "triton.cudagraphs": False,
 }
 #: What compiling here needs besides.
@@ -41,7 +44,25 @@ _HERE = {
     "use_static_triton_launcher": False,
 }
 
+#: The same of the separation of forward and backward passes. Random numbers that are drawn again in the backward pass become calls.
+_AUTOGRAD = {"enable_autograd_cache": False, "graphsafe_rng_functionalization": False}
+
 _COMPILING = threading.RLock()
+
+
+@contextlib.contextmanager
+def _environment(surroundings: dict[str, str]) -> Iterator[None]:
+    """In this block environment variables have these values; others stay as other threads set them."""
+    before = {name: os.environ.get(name) for name in surroundings}
+    os.environ.update(surroundings)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 @dataclass(frozen=True)
@@ -64,6 +85,8 @@ class Options:
     def __post_init__(self) -> None:
         outsides.check(self.outside)
         retarget.check(self.attention)
+        if not isinstance(self.settings, dict):
+            raise OptionError(f"settings is {self.settings!r}; a dictionary of settings of torch._inductor.config was expected")
 
 
 class Kernel:
@@ -89,6 +112,14 @@ class _Launcher(Launcher):
             self._backend.ran(compiled.metadata.name, self.last.text, self.last.launched)
 
 
+class _Watcher(NamedTuple):
+    """Who is told what a thread runs."""
+
+    thread: int
+    ran: Callable[[Any], None]
+    launched: Callable[[str, str, str], None]
+
+
 class Backend:
     """A backend of ``torch.compile`` that compiles for a chip and runs here."""
 
@@ -102,12 +133,12 @@ class Backend:
         #: Computes what is called outside of kernels, and accounts for it.
         self.emulation = emulate(options.chip, other_threads="plain")
         self._lock = threading.Lock()
-        self._watchers: list[tuple[Callable[[Any], None], Callable[[str, str, str], None]]] = []
+        self._watchers: list[_Watcher] = []
 
     @contextlib.contextmanager
     def watched(self, ran: Callable[[Any], None], launched: Callable[[str, str, str], None]) -> Iterator[None]:
-        """In this block ``ran`` is told the outputs of each graph, and ``launched`` each kernel's name, text and ptxas."""
-        watcher = ran, launched
+        """In this block ``ran`` is told the outputs of each graph that this thread runs, and ``launched`` each kernel's name, text and ptxas."""
+        watcher = _Watcher(threading.get_ident(), ran, launched)
         self._watchers.append(watcher)
         try:
             yield
@@ -123,8 +154,11 @@ class Backend:
             kernel.doubts.update(launched.doubts)
             kernel.text = text
             self.emulation.account.kernels[name] += 1
-        for _, told in self._watchers:
-            told(name, text, launched.compiler)
+        for watcher in self._here():
+            watcher.launched(name, text, launched.compiler)
+
+    def _here(self) -> list[_Watcher]:
+        return [one for one in self._watchers if one.thread == threading.get_ident()]
 
     @contextlib.contextmanager
     def _compiling(self) -> Iterator[None]:
@@ -136,8 +170,8 @@ class Backend:
 
         folder = folders.folder(self.launcher.device.short)
         surroundings = {"TORCHINDUCTOR_CACHE_DIR": folder, "TRITON_CACHE_DIR": os.path.join(folder, "triton")}
-        with _COMPILING, mock.patch.dict(os.environ, surroundings), pretend(self.options.chip), self.launcher.active(), described.described(running.empty_strided, running.launch):
-            with config.patch({**_HERE, **SETTINGS, **self.options.settings}), functorch.patch(enable_autograd_cache=False), mock.patch.object(GraphLowering, "save_output_code", self.code.append):
+        with _COMPILING, _environment(surroundings), pretend(self.options.chip), self.launcher.active(), described.described(running.empty_strided, running.launch):
+            with config.patch({**_HERE, **SETTINGS, **self.options.settings}), functorch.patch(_AUTOGRAD), mock.patch.object(GraphLowering, "save_output_code", self.code.append):
                 with mock.patch.object(PyCodeCache, "load_by_key_path", running.settled(PyCodeCache.load_by_key_path)):
                     yield
 
@@ -169,8 +203,11 @@ class Backend:
         def run(args: Any) -> Any:
             with running.running(self), around:
                 outputs = call(args)
-            for told, _ in self._watchers:
-                told(outputs)
+            if self.options.outside == "host":
+                with LOCK:
+                    outsides.count(calls, self.emulation.account)
+            for watcher in self._here():
+                watcher.ran(outputs)
             return outputs
 
         found.current_callable = run

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable
 
+import numpy as np
 import torch
 import triton
 
@@ -30,14 +31,19 @@ class CertificateError(Error):
 
 
 def digest(value: Any) -> str:
-    """Of a tensor's dtype, shape and bytes; of other values what they print."""
+    """Of the dtype, shape and bytes of a tensor or an array; of numbers, strings and the like what they print. An error for what prints an address."""
     found = hashlib.sha256()
-    if isinstance(value, torch.Tensor):
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        plain = np.ascontiguousarray(value)
+        found.update(f"numpy {plain.dtype.str} {plain.shape} ".encode() + plain.tobytes())
+    elif isinstance(value, torch.Tensor):
         plain = value.detach().cpu().contiguous()
         found.update(f"{plain.dtype} {tuple(plain.shape)} ".encode())
         found.update(plain.view(-1).view(torch.uint8).numpy().tobytes() if plain.numel() else b"")
-    else:
+    elif isinstance(value, (int, float, complex, str, bytes, type(None), torch.dtype, torch.device, np.generic)):
         found.update(repr(value).encode())
+    else:
+        raise CertificateError(f"an input is of type {type(value).__name__}, of which no digest can be made that is the same on another machine; tensors, arrays, numbers and strings have one")
     return found.hexdigest()
 
 
@@ -49,7 +55,7 @@ def of_text(text: str) -> str:
 
 def of_model(model: Any) -> str:
     """Of the parameters and buffers of a module, by name."""
-    held = model.state_dict() if isinstance(model, torch.nn.Module) else {}
+    held = {**dict(model.named_parameters()), **dict(model.named_buffers())} if isinstance(model, torch.nn.Module) else {}
     return hashlib.sha256(json.dumps({name: digest(value) for name, value in sorted(held.items())}).encode()).hexdigest()
 
 
@@ -138,4 +144,6 @@ def certified(backend: Backend, model: Any, run: Callable[[], Any], inputs: Any)
         run()
     about = {"bitmma": _bitmma.__version__, "torch": torch.__version__, "triton": triton.__version__, "multiprocessors": backend.launcher.device._multiprocessors}
     leaves = torch.utils._pytree.tree_leaves(inputs)
-    return Certificate(about, asdict(backend.options), held, [digest(one) for one in leaves], dict(sorted(kernels.items())), graphs)
+    # how many it has is said once, whether it was given or is known
+    options = {**asdict(backend.options), "multiprocessors": about["multiprocessors"]}
+    return Certificate(about, options, held, [digest(one) for one in leaves], dict(sorted(kernels.items())), graphs)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Callable
 
+import torch
+from torch._compile import _disable_dynamo
+
 from ...errors import Error
 from .. import threads
 from ..account import Account
@@ -19,7 +22,11 @@ class Compiled:
     def __init__(self, model: Any, call: Any, backend: Backend) -> None:
         self._model, self._call, self._backend = model, call, backend
 
+    @_disable_dynamo  # another torch.compile around it would compile the model for this machine
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        stance = torch._dynamo.eval_frame._stance.stance
+        if stance not in ("default", "fail_on_recompile"):
+            raise Error(f"a model that is compiled for {self.chip} is called under torch.compiler.set_stance({stance!r}), with which PyTorch would run it as it is")
         emulation = threads.acting()
         if emulation is not None:  # PyTorch would run the model as it is
             raise Error(f"a model that is compiled for {self.chip} is called inside of an emulation of {emulation.arithmetic.label}: call it outside")

@@ -9,7 +9,8 @@ from typing import Any
 import torch
 
 from ...errors import Error, OptionError
-from ..account import kind_of
+from ..account import Account, kind_of
+from ..operations import has_products
 
 #: What becomes of them.
 OUTSIDE = ("refuse", "gemm", "host")
@@ -36,12 +37,28 @@ def calls(code: str) -> Counter[str]:
     return Counter(name.removeprefix("aten.") for name in found if not any(map(_DESCRIBES.fullmatch, (name.removeprefix("aten."), name.split(".")[-1]))))
 
 
-def is_exact(name: str) -> bool:
-    """Whether a call gives the same bits everywhere: it moves, chooses or compares."""
+def _function(name: str) -> Any:
+    """PyTorch's operation of a name, if it has one."""
     func: Any = torch.ops.aten
     for part in name.split(".")[:2]:
         func = getattr(func, part, None)
+    return func
+
+
+def is_exact(name: str) -> bool:
+    """Whether a call gives the same bits everywhere: it moves, chooses or compares."""
+    func = _function(name)
     return func is not None and kind_of(func) == "exact"
+
+
+def count(found: Counter[str], account: Account) -> None:
+    """Calls that the host has computed, in the account; its caller holds the lock."""
+    for name, times in found.items():
+        func = _function(name)
+        if has_products(f"aten::{name}"):
+            account.left[f"{name}: outside='host'"] += times
+        else:
+            account.host["other" if func is None else kind_of(func)][name] += times
 
 
 def refuse(found: Counter[str]) -> None:

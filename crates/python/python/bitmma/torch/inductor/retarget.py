@@ -78,6 +78,9 @@ def inputs(given: list[Any]) -> list[Any]:
     for one in given:
         if isinstance(one, torch.Tensor):
             one = one if isinstance(one, FakeTensor) else mode.from_tensor(one)
+            if one.dim() == 0 and one.item_memo is not None:  # a number that Dynamo made an input
+                found.append(one)
+                continue
             with mode:
                 fake = torch.empty_strided(one.shape, one.stride(), dtype=one.dtype, device=GPU, requires_grad=one.requires_grad)
             one = torch.nn.Parameter(fake, requires_grad=one.requires_grad) if isinstance(one, torch.nn.Parameter) else fake

@@ -119,5 +119,7 @@ def _settle(scope: dict[str, Any]) -> None:
             scope[name] = _Torch()
         elif value is torch.ops.aten:
             scope[name] = _Aten()
+        elif value is torch.device:  # of a call outside
+            scope[name] = lambda *about, **named: memory.CPU
         elif isinstance(value, torch.Tensor) and value.is_cuda:  # constants that the compiler made
             scope[name] = memory.to_host(value)

@@ -7,10 +7,13 @@ Kernels of Inductor compute Philox (Salmon et al., "Parallel random numbers: as 
 
 from __future__ import annotations
 
+import inspect
 import threading
 from typing import Any
 
 import torch
+
+from ..pretend import generators
 
 _MASK = (1 << 32) - 1
 #: Numbers of 32 bits that a call takes of each thread's sequence.
@@ -30,22 +33,25 @@ def philox(key: int, sequence: int, offset: int) -> tuple[int, int, int, int]:
 
 
 class Seeds:
-    """What the GPU's default generator would be at: ``torch.manual_seed`` starts it anew."""
+    """Draws from the generator of the GPU that there seems to be. Before that, ``torch.manual_seed`` starts it anew where PyTorch has left word of it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._since: Any = self
-        self._seed = self._offset = 0
+        self._since: Any = None
 
     def _next(self) -> tuple[int, int]:
         """The seed, and how far its numbers were taken."""
-        # PyTorch keeps what is to be done when a GPU is first used; each torch.manual_seed leaves another one
-        since = getattr(torch.cuda._lazy_seed_tracker, "manual_seed_all_cb", None)
+        # PyTorch keeps what is to be done when a GPU is first used: torch.manual_seed and torch.cuda.manual_seed leave a function
+        calls = getattr(torch.cuda._lazy_seed_tracker, "call_order", [])
+        since = calls[-1] if calls else self._since
+        own = generators.DEFAULT
         with self._lock:
             if since is not self._since:
-                self._since, self._seed, self._offset = since, torch.initial_seed(), 0
-            offset, self._offset = self._offset, self._offset + _STEP
-        return self._seed, offset
+                self._since = since
+                own.manual_seed(inspect.getclosurevars(since[0]).nonlocals["seed"])
+            offset = own.offset
+            own.offset += _STEP
+        return int(own.start), offset
 
     def draw(self, low: int, high: int, size: Any, *, out: torch.Tensor) -> torch.Tensor:
         """``randint.low_out`` of a range of more than 32 bits."""
