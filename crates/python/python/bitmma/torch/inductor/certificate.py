@@ -34,8 +34,7 @@ def digest(value: Any) -> str:
     """Of the dtype, shape and bytes of a tensor or an array; of numbers, strings and the like what they print. An error for what prints an address."""
     found = hashlib.sha256()
     if isinstance(value, np.ndarray) and value.dtype != object:
-        plain = np.ascontiguousarray(value)
-        found.update(f"numpy {plain.dtype.str} {plain.shape} ".encode() + plain.tobytes())
+        found.update(f"numpy {value.dtype.str} {value.shape} ".encode() + value.tobytes())
     elif isinstance(value, torch.Tensor):
         plain = value.detach().cpu().contiguous()
         found.update(f"{plain.dtype} {tuple(plain.shape)} ".encode())
