@@ -494,7 +494,7 @@ impl Launch<'_> {
                     which = Some(race);
                 }
             }
-            let Some(((line, thread, _), race)) = which.or(seen.races.values().next()) else { return Ok(()) };
+            let Some((line, thread, race)) = which.or(seen.races.values().next()) else { return Ok(()) };
             let what = format!("{} (the results differ with what it could read instead)", race.what);
             let error = Error::Kernel { line: *line, what, thread: *thread };
             return Err(self.with_other(error, &How { sought: race.other, ..how() }, given, stop));

@@ -18,6 +18,7 @@ mod fragments;
 mod global;
 mod groups;
 mod guesses;
+mod guessing;
 mod in_flight;
 mod launch;
 mod local;
