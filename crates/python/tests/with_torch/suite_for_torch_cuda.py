@@ -356,3 +356,42 @@ def test_ctc_loss_with_lengths_on_the_cpu():
     there = torch.nn.functional.ctc_loss(again, targets.cuda(), lengths[0].cuda(), lengths[1].cuda())
     there.backward()
     assert not there.is_cuda and torch.equal(there, expected) and torch.equal(again.grad, own.grad)
+
+
+def test_recurrent_layers_and_attention_keep_to_the_gpu():
+    layer, x = torch.nn.LSTM(4, 4, 2, dropout=0.5, device="cuda"), torch.ones(5, 1, 4, device="cuda")
+    q = torch.randn(1, 2, 8, 16, device="cuda")
+    for wrong in (
+        lambda: layer(x.cpu()),
+        lambda: torch.nn.GRU(4, 4)(x),
+        lambda: torch.nn.GRUCell(4, 4)(x[0]),
+        lambda: F.scaled_dot_product_attention(q, q.cpu(), q),
+    ):
+        with pytest.raises(RuntimeError, match="same device"):
+            wrong()
+    packed = torch.nn.utils.rnn.pack_padded_sequence(x, [5])
+    assert layer(packed)[0].data.is_cuda
+    for draw in (lambda: layer(x)[0], lambda: F.scaled_dot_product_attention(q, q, q, dropout_p=0.5)):
+        state = torch.get_rng_state()
+        torch.cuda.manual_seed(1)
+        first, second = draw(), draw()
+        torch.cuda.manual_seed(1)
+        assert torch.equal(draw(), first) and not torch.equal(first, second) and torch.equal(torch.get_rng_state(), state)
+    with torch.autocast("cuda"):
+        gru = torch.nn.GRU(4, 4, device="cuda")
+        found = gru(torch.nn.Linear(4, 4, device="cuda")(x))[0]
+        assert found.dtype == F.scaled_dot_product_attention(q, q, q).dtype == torch.float16
+    found.float().sum().backward()
+    assert gru.weight_ih_l0.grad.dtype == torch.float32
+    x.requires_grad_()
+    total = torch.nn.GRU(4, 4, device="cuda")(x)[0].sum()
+    (gradient,) = torch.autograd.grad(total, x, create_graph=True)
+    with pytest.raises(RuntimeError, match="is not differentiated again"):  # not without the second-order terms
+        (total + gradient.norm()).backward()
+    scores = torch.randn(3, 1, 4, device="cuda", requires_grad=True)
+    (gradient,) = torch.autograd.grad(F.ctc_loss(scores.log_softmax(2), torch.tensor([[1]]), (2,), (1,)), scores, create_graph=True)
+    with pytest.raises(RuntimeError, match="is not differentiated again"):
+        torch.autograd.grad(gradient[0, 0, 0], scores)
+    assert isinstance(torch.default_generator, torch.Generator) and not isinstance(3, torch.Generator)
+    with pytest.raises(RuntimeError, match="Only dense CPU tensors can be pinned"):
+        torch.zeros(3, device="cuda", pin_memory=True)

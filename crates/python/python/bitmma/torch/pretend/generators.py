@@ -24,7 +24,14 @@ _SPREAD = 0x9E3779B97F4A7C15
 _MADE: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
-class Generator(_Plain):
+class _Kind(type(_Plain)):  # type: ignore[misc]
+    """PyTorch's own generators are generators, too."""
+
+    def __instancecheck__(cls, one: Any) -> bool:
+        return isinstance(one, _Plain)
+
+
+class Generator(_Plain, metaclass=_Kind):
     """``torch.Generator``: one for the GPU says that it is the GPU's, and has a seed and an offset."""
 
     def __new__(cls, device: Any = "cpu") -> Any:
@@ -153,7 +160,14 @@ def drawing(takes: bool, random: bool, kwargs: dict[str, Any], on_gpu: bool) -> 
         kwargs["generator"] = own
         yield
         return
-    with LOCK:  # it draws from the CPU's, whose state is as before in the end
+    with _in_its_place(own):
+        yield
+
+
+@contextmanager
+def _in_its_place(own: Any) -> Iterator[None]:
+    """In this block a generator takes the place of the CPU's, whose state is as before in the end."""
+    with LOCK:
         plain = torch.default_generator
         before = plain.get_state()
         plain.set_state(_Plain.get_state(own))
@@ -161,3 +175,11 @@ def drawing(takes: bool, random: bool, kwargs: dict[str, Any], on_gpu: bool) -> 
             yield
         finally:
             plain.set_state(before)
+
+
+@contextmanager
+def lent() -> Iterator[None]:
+    """In this block what draws from the CPU's generator draws from the GPU's; one more operation of it."""
+    DEFAULT.draws()
+    with _in_its_place(DEFAULT):
+        yield

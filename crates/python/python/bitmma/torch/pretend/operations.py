@@ -242,8 +242,8 @@ def run(func: Any, args: Any, kwargs: dict[str, Any], emulated: Callable[[], Abs
             raise NotImplementedError(f"{facts.name}: not implemented for {dtype} on CUDA")
     device = kwargs.get("device")
     on_gpu = (is_on_gpu(args[0]) if is_indexed else sides.gpu) if device is None else torch.device(device).type == "cuda"
-    if "pin_memory" in given and on_gpu:
-        given["pin_memory"] = None
+    if on_gpu and given.pop("pin_memory", None):
+        raise RuntimeError("Only dense CPU tensors can be pinned")
     if facts.generator is not None:  # by name, with all that come after it
         by_name = zip((argument.name for argument in func._schema.arguments[facts.generator :]), hosts[facts.generator :])
         given, hosts = {**given, **dict(by_name)}, hosts[: facts.generator]
