@@ -383,7 +383,7 @@ def test_certificates(tmp_path: Path) -> None:
     torch._dynamo.reset()
     on_a100 = bitmma.torch.compile(model, "a100").certify(x, step=training)
     assert bitmma.torch.compile(model, "h100", multiprocessors=132).certify(x, step=training).seal == certificate.seal
-    with pytest.raises(bitmma.torch.CertificateError, match="an input is of type object"):
+    with pytest.raises(bitmma.torch.inductor.CertificateError, match="an input is of type object"):
         compiled.certify(x, object(), step=lambda compiled, x, _: training(compiled, x))
     assert certificate.differences(on_a100)[0] == "chip is 'h100', and 'a100'"
     torch._dynamo.reset()
