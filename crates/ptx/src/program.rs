@@ -35,6 +35,8 @@ pub(crate) struct Order {
     pub(crate) acquire: bool,
     pub(crate) release: bool,
     pub(crate) scope: Scope,
+    /// Whether the access is weak, and counts as strong because it may be the first guess of a compare-and-swap loop.
+    pub(crate) guesses: bool,
 }
 
 /// An access of memory.
@@ -46,8 +48,6 @@ pub(crate) struct Access {
     pub(crate) signed: bool,
     /// None if it is weak: other threads may then not access the bytes at the same time.
     pub(crate) order: Option<Order>,
-    /// Whether it may be the first guess of a compare-and-swap loop, which is weak and yet may meet strong accesses.
-    pub(crate) guesses: bool,
     pub(crate) address: Address,
     /// Registers, one for each element.
     pub(crate) elements: Box<[Slot]>,

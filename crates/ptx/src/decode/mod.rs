@@ -53,7 +53,7 @@ pub(crate) fn kernel(
     let guesses = first_guesses(&function, &flow);
     for (index, scope) in &guesses {
         if let Op::Load(access) = &mut steps[*index].op {
-            (access.order, access.guesses) = (Some(Order { scope: *scope, ..Order::default() }), true);
+            access.order = Some(Order { scope: *scope, guesses: true, ..Order::default() });
         }
     }
     for index in 0..steps.len() {

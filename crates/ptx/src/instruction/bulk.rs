@@ -109,15 +109,8 @@ impl Decoder<'_> {
             let zero = Slot::Wide(self.wide_constant(0));
             let (address, barrier) = (self.address(address, at)?, self.address(barrier, at)?);
             let elements = Box::new([zero; 2]);
-            let access = Access {
-                region: Region::Shared,
-                bytes: 8,
-                signed: false,
-                order: None,
-                guesses: false,
-                address,
-                elements,
-            };
+            let access =
+                Access { region: Region::Shared, bytes: 8, signed: false, order: None, address, elements };
             return Ok(Op::Completing { op: Op::Store(access.into()).into(), bytes: 16, barrier });
         }
         let [d, a] = operands(at)?;

@@ -170,15 +170,7 @@ impl Decoder<'_> {
         }
         let address = self.address(&at.operands[address], at)?;
         self.ordered |= order.is_some() && matches!(region, Region::Global | Region::Generic);
-        let access = Access {
-            region,
-            bytes,
-            signed: kind.is_signed(),
-            order,
-            guesses: false,
-            address,
-            elements: list,
-        };
+        let access = Access { region, bytes, signed: kind.is_signed(), order, address, elements: list };
         if store && region == Region::Parameter {
             return Err(form.refuse("parameters cannot be written"));
         }
@@ -396,7 +388,7 @@ fn ordering(form: &mut Form<'_>) -> Option<Order> {
     let others = ["volatile", "relaxed", "mmio"].map(|word| form.flag(word));
     form.drop_if(|word| matches!(word, "weak" | "gpu" | "sys"));
     let strong = acquire || release || both || others.contains(&true);
-    let order = Order { acquire: acquire || both, release: release || both, scope };
+    let order = Order { acquire: acquire || both, release: release || both, scope, guesses: false };
     (strong || scope != Scope::All).then_some(order)
 }
 

@@ -39,14 +39,15 @@ fn extend(value: u64, bytes: u8, signed: bool) -> u64 {
 
 impl Warp {
     pub(super) fn load(&mut self, access: &Access, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
-        let Access { region, bytes, signed, order, address, ref elements, .. } = *access;
+        let Access { region, bytes, signed, order, address, ref elements } = *access;
         let addresses = self.registers.addresses(address);
         if region == Region::Global && self.load_global(access, mask, &addresses, block)? {
             return Ok(());
         }
         let size = u64::from(bytes) * elements.len() as u64;
         let mut values = [[0u64; LANES]; 8];
-        let guess = access.guesses.then(|| self.comes_to_guess(block));
+        let guesses = order.is_some_and(|order| order.guesses);
+        self.guessed += u32::from(guesses);
         for lane in each(mask) {
             let fault = |what: String| Fault::new(lane, what);
             match resolve(region, addresses[lane]) {
@@ -96,9 +97,9 @@ impl Warp {
                     }
                 }
             }
-            if let Some(guess) = &guess {
+            if guesses {
                 let place = resolve(region, addresses[lane]);
-                self.guesses((guess, lane), place, (&mut values, bytes, elements.len()), block);
+                self.guess(lane, place, (&mut values, bytes, elements.len()), block);
             }
         }
         if order.is_some() {
@@ -167,6 +168,7 @@ impl Warp {
         let keep = u64::MAX >> (64 - 8 * u32::from(bytes));
         let launch = block.launch;
         let lanes = lasting(region, mask, &addresses);
+        let guesses = launch.kernel.guesses;
         let step = |index: usize| index as u64 * u64::from(bytes);
         // most stores are of one buffer
         let together = (region == Region::Global).then(|| launch.global.together(lanes, &addresses, size));
@@ -176,8 +178,10 @@ impl Warp {
         }
         for lane in each(lanes) {
             let fault = |what: String| Fault::new(lane, what);
+            let place = resolve(region, addresses[lane]);
+            let before = if guesses { self.around(place, size as u8, block) } else { None };
             let value = |index: usize| self.registers.any_lane(elements[index], lane) & keep;
-            match resolve(region, addresses[lane]) {
+            match place {
                 (Region::Shared, at) => {
                     let Reached { shared, clocks, at, base, .. } =
                         block.reach_in(region, self.number, at).map_err(fault)?;
@@ -228,6 +232,9 @@ impl Warp {
                     launch.writes(memory, at).map_err(fault)?;
                 }
             }
+            if let Some(before) = before {
+                self.meets_guesses((place, size as u8), before, order.is_some(), block);
+            }
         }
         Ok(())
     }
@@ -260,12 +267,14 @@ impl Warp {
         let Atomic { region, op, kind, no_flush, order, address, ref d, ref b, ref c, observes } = *atomic;
         let addresses = self.registers.addresses(address);
         let bytes = (kind.bits() / 8) as u8;
-        let guesses = block.launch.global.guesses.is_some();
+        let guesses = block.launch.kernel.guesses;
         for lane in each(mask) {
             let fault = |what: String| Fault::new(lane, what);
             let (space, at) = resolve(region, addresses[lane]);
             let size = u64::from(bytes) * b.len() as u64;
-            let before = if guesses { self.held((space, at), size as u8, block) } else { None };
+            let before = if guesses { self.around((space, at), size as u8, block) } else { None };
+            let is_swap = op == AtomicOp::CompareExchange;
+            let mut changes = false;
             // of several elements all are exchanged or none is
             let (mut op, mut given) = (op, &**b);
             if op == AtomicOp::CompareExchange && b.len() > 1 {
@@ -299,7 +308,7 @@ impl Warp {
                 let step = index as u64 * u64::from(bytes);
                 let apply =
                     |old: u64| update(op, kind, no_flush, space == Region::Shared, old, operand, other);
-                let old = match space {
+                let (old, new) = match space {
                     Region::Shared => {
                         let Reached { shared, clocks, at, base, .. } =
                             block.reach_in(region, self.number, at).map_err(fault)?;
@@ -317,8 +326,7 @@ impl Warp {
                         let old = shared.get(at, bytes);
                         let new = apply(old);
                         shared.put(at, bytes, new);
-                        self.spin.changes |= new != old;
-                        old
+                        (old, new)
                     }
                     Region::Local => return Err(fault("an atomic operation on local memory".to_owned())),
                     _ => {
@@ -335,13 +343,13 @@ impl Warp {
                         let old = memory.load(offset + step, bytes);
                         let new = apply(old);
                         memory.store(offset + step, bytes, new);
-                        self.spin.changes |= new != old;
                         launch.witness(memory, offset + step, bytes, self.line(launch.kernel), || {
                             self.thread(block, lane)
                         });
-                        old
+                        (old, new)
                     }
                 };
+                changes |= new != old;
                 if let Some(slot) = d.get(index) {
                     self.spin.has_read(&[[old; LANES]], 1);
                     match *slot {
@@ -351,8 +359,11 @@ impl Warp {
                     }
                 }
             }
-            if let Some(before) = before {
-                self.meets_guesses((space, at), size as u8, before, block);
+            self.spin.changes |= changes;
+            if let Some(before) = before
+                && (changes || !is_swap)
+            {
+                self.meets_guesses(((space, at), size as u8), before, true, block);
             }
         }
         Ok(())

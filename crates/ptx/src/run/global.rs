@@ -95,6 +95,13 @@ impl Region {
         u128::from(self.load(offset, 8)) | u128::from(self.load(offset + 8, 8)) << 64
     }
 
+    /// The aligned 16 bytes that have a byte; behind the end there are zeros.
+    pub(super) fn around(&self, offset: u64) -> u128 {
+        let first = offset as usize / 16 * 4;
+        let words = self.words[first..].iter().take(4).enumerate();
+        words.fold(0, |all, (index, word)| all | u128::from(word.load(Relaxed)) << (32 * index))
+    }
+
     fn part(&self, offset: u64, bytes: u8) -> u32 {
         let word = self.words[offset as usize / 4].load(Relaxed);
         match bytes {
@@ -332,12 +339,6 @@ impl Global {
             }
         }
         Ok(())
-    }
-
-    /// Whether first guesses have raced.
-    pub(super) fn guessed(&self) -> bool {
-        let guesses = self.guesses.as_ref().and_then(|guesses| guesses.lock().ok());
-        guesses.is_some_and(|guesses| !guesses.races.is_empty())
     }
 
     /// The race of a first guess with an atomic operation of another warp, though both count as strong.

@@ -1,26 +1,26 @@
 //! First guesses of compare-and-swap loops: what they could have read instead, and whether that matters.
 //!
-//! A plain load that comes after other threads' atomic operations, with nothing that orders them, may read what was there before these.
-//! A launch notes such loads, and the values that their places had. Then it runs again, with earlier ones of these values in their
-//! stead: so the atomic operations that change something come in the same order, and if it leaves the same bits each time, the guesses
-//! decide nothing; else the first that does races. As the first threads in this order find nothing before them, all of it is done
-//! once more in the opposite order.
+//! A plain load that comes after other threads' atomic operations or strong stores, with nothing that orders them, may read what was
+//! there before these, back to the last write that is ordered before it or is its own warp's. A launch notes such loads, and what
+//! their places held. Then it runs again, with earlier values in their stead: so the atomic operations that change something come in the
+//! same order, and if it leaves the same bits each time, the guesses decide nothing; else the first that does races. As the first
+//! threads in this order find nothing before them, all of it is done once more in the opposite order.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::clocks::{Agent, By};
 use super::fault::Race;
 use crate::error::Thread;
 
-/// A place in memory: the cluster whose shared memory it is (0 for global memory), the address, and the bytes.
-pub(super) type Place = (u32, u64, u8);
+/// Sixteen bytes of memory: the cluster whose shared memory has them (0 for global memory), and the address of the first.
+pub(super) type Place = (u32, u64);
 
 /// Places that are followed; of more, one in two, in four and so on.
-const MOST_PLACES: usize = 1 << 16;
+const MOST_PLACES: usize = 1 << 15;
 
-/// Values of a place that are kept.
-const MOST_VALUES: usize = 16;
+/// Writes of a place that are kept.
+const MOST_WRITES: usize = 32;
 
 /// Loads of a warp that are wrong in the first two runs, without exception.
 const ALL_WRONG: u32 = 16;
@@ -41,12 +41,39 @@ pub(super) struct Guesses {
     pub(super) races: BTreeMap<usize, (u32, Thread, Race)>,
 }
 
-/// What a place has held since a load last came after all that was written there.
-#[derive(Default)]
+/// What a place held.
 struct History {
-    first: Option<u128>,
-    /// What was written since, by whom, and when; of more than are kept, the first and the last.
-    writes: Vec<(u128, Agent, u32)>,
+    /// Before the writes that are kept.
+    first: u128,
+    /// The last ones, in their order.
+    writes: VecDeque<Write>,
+}
+
+/// An atomic operation on some bytes of a place, or a store.
+struct Write {
+    /// What the place holds then.
+    left: u128,
+    bytes: u16,
+    by: Agent,
+    time: u32,
+}
+
+impl History {
+    /// What a warp may find in some bytes: what the last write left that is ordered before it, or is its own, and what those since did.
+    /// With each the warp whose write it is, of those that are not ordered before.
+    fn may_be(&self, bytes: u16, by: By<'_>) -> impl Iterator<Item = (u128, Option<Agent>)> {
+        let is_known = |write: &Write| by.clocks.knows_agent(by.warp, write.by, write.time);
+        let writes = || self.writes.iter().filter(|write| write.bytes & bytes != 0);
+        let count = writes().count();
+        let known = count - writes().rev().position(is_known).unwrap_or(count);
+        let last = if known == 0 {
+            self.first
+        } else {
+            writes().nth(known - 1).map_or(self.first, |write| write.left)
+        };
+        let since = self.writes.iter().filter(move |write| write.bytes & bytes != 0).skip(known);
+        std::iter::once((last, None)).chain(since.map(|write| (write.left, Some(write.by))))
+    }
 }
 
 /// How a run guesses wrong.
@@ -57,15 +84,6 @@ pub(super) struct Wrong {
     pub(super) only: Option<usize>,
 }
 
-/// A load that may be a guess.
-pub(super) struct Guess {
-    /// Its step.
-    pub(super) at: usize,
-    pub(super) by: Agent,
-    /// How often the warp has come to such loads.
-    pub(super) turn: u32,
-}
-
 fn hashed(value: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
@@ -73,8 +91,11 @@ fn hashed(value: impl Hash) -> u64 {
 }
 
 impl Guesses {
-    /// The history of a place, if it is followed.
-    fn history(&mut self, place: Place) -> Option<&mut History> {
+    /// The history of a place, if it is followed; `now`: it is from now on, and holds this.
+    fn history(&mut self, place: Place, now: Option<u128>) -> Option<&mut History> {
+        if let (None, false) = (now, self.places.contains_key(&place)) {
+            return None;
+        }
         if hashed(place).trailing_zeros() < self.zeros {
             return None;
         }
@@ -86,38 +107,34 @@ impl Guesses {
                 return None;
             }
         }
-        Some(self.places.entry(place).or_default())
+        let new = || History { first: now.unwrap_or_default(), writes: VecDeque::new() };
+        Some(self.places.entry(place).or_insert_with(new))
     }
 
-    /// A load reads a value. The first warp whose write of the place is not ordered before it; there is none after a load that comes after all.
-    pub(super) fn reads(&mut self, (place, value): (Place, u128), by: By<'_>) -> Option<Agent> {
-        let history = self.history(place)?;
-        let late = |(_, agent, time): &&(u128, Agent, u32)| !by.clocks.knows_agent(by.warp, *agent, *time);
-        let found = history.writes.iter().find(late).map(|(_, agent, _)| *agent);
-        if found.is_none() {
-            *history = History { first: Some(value), writes: vec![] };
-        }
-        found
+    /// A load reads some bytes of a place, which holds this. The first warp whose write is not ordered before it.
+    pub(super) fn reads(&mut self, (place, now): (Place, u128), bytes: u16, by: By<'_>) -> Option<Agent> {
+        let history = self.history(place, Some(now))?;
+        history.may_be(bytes, by).find_map(|(_, writer)| writer)
     }
 
-    /// What a load that races reads instead of a value, if it is to guess wrong.
+    /// What a place holds for a load that races, if it is to guess wrong: `at`, its step, `turn`, the warp's so many such load.
     pub(super) fn wrong(
         &mut self,
-        guess: &Guess,
-        (place, value): (Place, u128),
-        wrong: Wrong,
+        Wrong { round, only }: Wrong,
+        (at, turn): (usize, u32),
+        ((place, now), bytes): ((Place, u128), u16),
+        by: By<'_>,
     ) -> Option<u128> {
-        let Wrong { round, only } = wrong;
-        let any = hashed((place, guess.at, guess.turn, guess.by, round)) as usize;
+        let any = hashed((place, at, turn, (by.clocks.cluster, by.warp), round)) as usize;
         // now and then it is right, as a loop may guess anew in each turn; in two rounds none of the first is
-        let is_right =
-            any.is_multiple_of(4) && (round == 2 || guess.turn > ALL_WRONG) || guess.turn > MOST_WRONG;
-        if is_right || only.is_some_and(|only| only != guess.at) {
+        let is_right = any.is_multiple_of(4) && (round == 2 || turn > ALL_WRONG) || turn > MOST_WRONG;
+        if is_right || only.is_some_and(|only| only != at) {
             return None;
         }
-        let history = self.history(place)?;
-        let all = history.first.into_iter().chain(history.writes.iter().map(|(value, ..)| *value));
-        let all: Vec<u128> = all.filter(|other| *other != value).collect();
+        let keep =
+            (0..16).filter(|byte| bytes >> byte & 1 != 0).fold(0, |keep, byte| keep | 0xff << (8 * byte));
+        let held = self.history(place, None)?.may_be(bytes, by).map(|(held, _)| held);
+        let all: Vec<u128> = held.filter(|held| (held ^ now) & keep != 0).collect();
         match round {
             0 => all.first().copied(),
             1 => all.last().copied(),
@@ -125,14 +142,20 @@ impl Guesses {
         }
     }
 
-    /// An atomic operation changes a value.
-    pub(super) fn writes(&mut self, place: Place, (old, new): (u128, u128), by: By<'_>) {
-        let Some(history) = self.history(place) else { return };
-        match history.writes.len() {
-            0 => history.first = Some(old),
-            MOST_VALUES => _ = history.writes.remove(MOST_VALUES / 2),
-            _ => {}
+    /// A write of some bytes of a place, which held `before` and holds this. What was not followed before is from then on if `follows`.
+    pub(super) fn writes(
+        &mut self,
+        (place, before, left): (Place, u128, u128),
+        (bytes, follows): (u16, bool),
+        by: By<'_>,
+    ) {
+        let Some(history) = self.history(place, follows.then_some(before)) else { return };
+        if history.writes.len() == MOST_WRITES
+            && let Some(oldest) = history.writes.pop_front()
+        {
+            history.first = oldest.left;
         }
-        history.writes.push((new, (by.clocks.cluster, by.warp), by.now));
+        let agent = (by.clocks.cluster, by.warp);
+        history.writes.push_back(Write { left, bytes, by: agent, time: by.now });
     }
 }

@@ -15,7 +15,7 @@ use super::fault::Where;
 use super::flags::Flags;
 use super::flight::Flights;
 use super::global::{Global, Region};
-use super::guesses::{self, Wrong};
+use super::guesses::Wrong;
 pub use super::running::Limits;
 use super::running::{Order, Running, Sought, Witness};
 use super::trace::{Product, Record, Recorder, Trace};
@@ -401,109 +401,8 @@ impl Launch<'_> {
             || how.sought.is_some()
     }
 
-    /// The error of a race with the line and thread of the earlier access, which another run finds.
-    fn with_other(
-        &self,
-        error: Error,
-        how: &How<'_>,
-        given: &Given<'_>,
-        stop: &mut dyn FnMut() -> bool,
-    ) -> Error {
-        let again = self.watching(how, given, None, stop);
-        match (error, again) {
-            (Error::Kernel { line, what, thread }, Ok(Outcome::Found((other, by)))) => Error::Kernel {
-                line,
-                what: format!("{what}; the other access is line {other}, {by}"),
-                thread,
-            },
-            (error, _) => error,
-        }
-    }
-
-    /// Warps of a block may write to global memory what others of the block have read, with no barrier between, where no result
-    /// depends on it: copies of a value that several warps have. An error if results differ when the warps run in other orders.
-    fn check_order(
-        &self,
-        given: &Given<'_>,
-        global: &Global,
-        stop: &mut dyn FnMut() -> bool,
-    ) -> Result<(), Error> {
-        let Some(((line, thread, _), race)) = global.doubt.lock().ok().and_then(|mut doubt| doubt.take())
-        else {
-            return Ok(());
-        };
-        for order in [Order::Ascending, Order::Descending] {
-            let how = How::new(order);
-            let is_same = match self.watching(&how, given, None, stop)? {
-                Outcome::Done(other) => other.0.is_same(global),
-                _ => false,
-            };
-            if !is_same {
-                let error = Error::Kernel { line, what: race.what, thread };
-                let watched = global.watched();
-                let how = How { watched, sought: race.other, ..How::new(Order::Together) };
-                return Err(self.with_other(error, &how, given, stop));
-            }
-        }
-        Ok(())
-    }
-
-    /// First guesses of compare-and-swap loops may read what others have changed since, where no result depends on it. An error if
-    /// results differ when they do, with the blocks and warps in their order or backwards.
-    fn check_guesses(
-        &self,
-        given: &Given<'_>,
-        global: &Global,
-        report: &Report,
-        stop: &mut dyn FnMut() -> bool,
-    ) -> Result<(), Error> {
-        if !global.guessed() {
-            return Ok(());
-        }
-        self.check_guesses_of(given, (global, report, false), stop)?;
-        let how = How { watched: global.watched(), backwards: true, ..How::new(Order::Together) };
-        match self.watching(&how, given, None, stop)? {
-            Outcome::Done(done) => self.check_guesses_of(given, (&done.0, &done.1, true), stop),
-            _ => Ok(()),
-        }
-    }
-
-    /// The same in one order.
-    fn check_guesses_of(
-        &self,
-        given: &Given<'_>,
-        (global, report, backwards): (&Global, &Report, bool),
-        stop: &mut dyn FnMut() -> bool,
-    ) -> Result<(), Error> {
-        let Some(Ok(seen)) = global.guesses.as_ref().map(|guesses| guesses.lock()) else { return Ok(()) };
-        let how = || How { watched: global.watched(), backwards, ..How::new(Order::Together) };
-        let mut differs = |round, only| {
-            let how = How { wrong: Some(Wrong { round, only }), ..how() };
-            Ok::<_, Error>(match self.watching(&how, given, None, stop)? {
-                Outcome::Done(other) => !other.0.is_same(global) || other.1.printed != report.printed,
-                _ => true,
-            })
-        };
-        for round in 0..guesses::ROUNDS {
-            if !differs(round, None)? {
-                continue;
-            }
-            let mut which = None;
-            for (at, race) in &seen.races {
-                if which.is_none() && differs(round, Some(*at))? {
-                    which = Some(race);
-                }
-            }
-            let Some((line, thread, race)) = which.or(seen.races.values().next()) else { return Ok(()) };
-            let what = format!("{} (the results differ with what it could read instead)", race.what);
-            let error = Error::Kernel { line: *line, what, thread: *thread };
-            return Err(self.with_other(error, &How { sought: race.other, ..how() }, given, stop));
-        }
-        Ok(())
-    }
-
     /// One run, in which the reads of some buffers are watched.
-    fn watching(
+    pub(super) fn watching(
         &self,
         how: &How<'_>,
         &Given { clusters, block, parameters, buffers, bases, are_at_hosts }: &Given<'_>,
@@ -547,7 +446,7 @@ impl Launch<'_> {
                     Region::new(name, static_base(index), &bytes, is_watched)
                 })
                 .collect::<Result<_, _>>()?,
-            looks: several && how.order == Order::Together,
+            looks: several && how.order.is_together(),
             reports: !self.allow_doubtful,
             orders_blocks: kernel.ordered,
             clusters,
@@ -582,7 +481,6 @@ impl Launch<'_> {
             }),
             may_spin: kernel.steps.iter().any(|step| step.op.spins()),
             order: how.order,
-            backwards: how.backwards,
             raced: Mutex::new(vec![]),
             wrong: how.wrong,
             printed: Mutex::default(),
@@ -611,7 +509,7 @@ impl Launch<'_> {
         let start = || {
             let number = next.fetch_add(1, Relaxed);
             let number = (number < count && !flag.load(Relaxed)).then_some(number)?;
-            Some(if how.backwards { count - 1 - number } else { number })
+            Some(if how.order == Order::Backwards { count - 1 - number } else { number })
         };
         let end = |has_read_unwritten: bool| {
             if has_read_unwritten {
@@ -693,48 +591,37 @@ impl Drop for Ends<'_> {
 }
 
 /// What a run left: memory, what is reported, and whether it read something that nobody wrote.
-type Done = (Global, Report, bool);
+pub(super) type Done = (Global, Report, bool);
 
 /// How a run differs from others of a launch.
-struct How<'f> {
-    order: Order,
+pub(super) struct How<'f> {
+    pub(super) order: Order,
     /// Whether blocks run one after the other.
-    alone: bool,
+    pub(super) alone: bool,
     /// Where undefined data is followed.
-    follow: Option<&'f Found>,
+    pub(super) follow: Option<&'f Found>,
     /// Numbers of buffers, and behind them of variables, that are read and written.
-    watched: BTreeSet<usize>,
+    pub(super) watched: BTreeSet<usize>,
     /// The earlier access of a race, to be found.
-    sought: Option<Where>,
+    pub(super) sought: Option<Where>,
     /// How first guesses are wrong.
-    wrong: Option<Wrong>,
-    /// Whether the last block comes first, and of a block the last warp.
-    backwards: bool,
+    pub(super) wrong: Option<Wrong>,
 }
 
 impl How<'_> {
-    fn new(order: Order) -> How<'static> {
-        How {
-            order,
-            alone: false,
-            follow: None,
-            watched: BTreeSet::new(),
-            sought: None,
-            wrong: None,
-            backwards: false,
-        }
+    pub(super) fn new(order: Order) -> How<'static> {
+        How { order, alone: false, follow: None, watched: BTreeSet::new(), sought: None, wrong: None }
     }
 
     /// Whether it is the run that the launch reports.
     fn is_the_first(&self) -> bool {
-        let has_another_end =
-            self.follow.is_some() || self.sought.is_some() || self.wrong.is_some() || self.backwards;
+        let has_another_end = self.follow.is_some() || self.sought.is_some() || self.wrong.is_some();
         self.order == Order::Together && !has_another_end
     }
 }
 
 /// How a run ended.
-enum Outcome {
+pub(super) enum Outcome {
     Done(Box<Done>),
     /// These must be watched, too.
     Again(Vec<usize>),
@@ -745,7 +632,7 @@ enum Outcome {
 }
 
 /// What all runs of a launch share.
-struct Given<'g> {
+pub(super) struct Given<'g> {
     clusters: Clusters,
     block: [u32; 3],
     parameters: &'g [u8],
@@ -755,7 +642,7 @@ struct Given<'g> {
     are_at_hosts: bool,
 }
 
-struct WitnessOf {
+pub(super) struct WitnessOf {
     region: String,
     offset: u64,
     found: Option<(u32, Thread)>,

@@ -2,6 +2,7 @@
 
 mod access;
 mod address;
+mod again;
 mod argument;
 mod block;
 mod blocks;

@@ -59,7 +59,6 @@ pub(crate) struct Running<'l> {
     /// Whether a loop may wait for another thread's write.
     pub(super) may_spin: bool,
     pub(super) order: Order,
-    pub(super) backwards: bool,
     /// The threads of errors that are races, and the accesses that they race with.
     pub(super) raced: Mutex<Vec<(Thread, Where)>>,
     /// The earlier access of a race, where that is looked for.
@@ -76,16 +75,28 @@ pub(crate) struct Running<'l> {
 pub(super) enum Order {
     /// As on a GPU, which runs them side by side: a warp that is to write where others read lets the others come as far.
     Together,
+    /// The same from the last block and the last warp on.
+    Backwards,
     /// One after the other, each as far as it comes.
     Ascending,
     /// The same from the last one on.
     Descending,
 }
 
+impl Order {
+    /// Whether warps run side by side, so that accesses are looked at.
+    pub(super) fn is_together(self) -> bool {
+        matches!(self, Order::Together | Order::Backwards)
+    }
+}
+
 impl Running<'_> {
     /// The warp of a block, or the block of a cluster, of several that comes so many after the first.
     pub(super) fn turn_of(&self, index: usize, count: usize) -> usize {
-        if self.order == Order::Descending || self.backwards { count - 1 - index } else { index }
+        match self.order {
+            Order::Together | Order::Ascending => index,
+            Order::Backwards | Order::Descending => count - 1 - index,
+        }
     }
 
     /// Whether each multiplication of matrices is done where it stands.

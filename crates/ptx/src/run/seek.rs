@@ -3,7 +3,7 @@
 use super::address::resolve;
 use super::block::Block;
 use super::cluster::in_block;
-use super::running::{Order, Sought};
+use super::running::Sought;
 use super::warp::Warp;
 use crate::decode::decoder::SHARED_WINDOW;
 use crate::lanes::{LANES, WideLanes, each};
@@ -65,7 +65,7 @@ impl Warp {
     /// read before it should not be what it writes.
     pub(super) fn lets_others(&self, op: &Op, mask: u32, block: &Block<'_>) -> bool {
         let launch = block.launch;
-        if launch.order != Order::Together || !launch.global.looks || launch.threads() <= LANES {
+        if !launch.order.is_together() || !launch.global.looks || launch.threads() <= LANES {
             return false;
         }
         let (region, address) = match op {

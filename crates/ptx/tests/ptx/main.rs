@@ -18,6 +18,7 @@ mod floats;
 mod folding;
 mod fragments;
 mod fusion;
+mod guesses;
 mod integers;
 mod line;
 mod memory;

@@ -1,0 +1,111 @@
+//! What other runs of a launch show: whether what seems a race matters, and with what it races.
+
+use super::global::Global;
+use super::guesses::{ROUNDS, Wrong};
+use super::launch::{Given, How, Launch, Outcome, Report};
+use super::running::Order;
+use crate::error::Error;
+
+impl Launch<'_> {
+    /// The error of a race with the line and thread of the earlier access, which another run finds.
+    pub(super) fn with_other(
+        &self,
+        error: Error,
+        how: &How<'_>,
+        given: &Given<'_>,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Error {
+        let again = self.watching(how, given, None, stop);
+        match (error, again) {
+            (Error::Kernel { line, what, thread }, Ok(Outcome::Found((other, by)))) => Error::Kernel {
+                line,
+                what: format!("{what}; the other access is line {other}, {by}"),
+                thread,
+            },
+            (error, _) => error,
+        }
+    }
+
+    /// Warps of a block may write to global memory what others of the block have read, with no barrier between, where no result
+    /// depends on it: copies of a value that several warps have. An error if results differ when the warps run in other orders.
+    pub(super) fn check_order(
+        &self,
+        given: &Given<'_>,
+        global: &Global,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Error> {
+        let Some(((line, thread, _), race)) = global.doubt.lock().ok().and_then(|mut doubt| doubt.take())
+        else {
+            return Ok(());
+        };
+        for order in [Order::Ascending, Order::Descending] {
+            let how = How::new(order);
+            let is_same = match self.watching(&how, given, None, stop)? {
+                Outcome::Done(other) => other.0.is_same(global),
+                _ => false,
+            };
+            if !is_same {
+                let error = Error::Kernel { line, what: race.what, thread };
+                let watched = global.watched();
+                let how = How { watched, sought: race.other, ..How::new(Order::Together) };
+                return Err(self.with_other(error, &how, given, stop));
+            }
+        }
+        Ok(())
+    }
+
+    /// First guesses of compare-and-swap loops may read what others have changed since, where no result depends on it. An error if
+    /// results differ when they do, with blocks and warps in their order or backwards.
+    pub(super) fn check_guesses(
+        &self,
+        given: &Given<'_>,
+        global: &Global,
+        report: &Report,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Error> {
+        let has_raced = self.check_guesses_in(Order::Together, given, (global, report), stop)?;
+        if has_raced {
+            let how = How { watched: global.watched(), ..How::new(Order::Backwards) };
+            if let Outcome::Done(done) = self.watching(&how, given, None, stop)? {
+                self.check_guesses_in(Order::Backwards, given, (&done.0, &done.1), stop)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same in one order, of which a run with right guesses has left this. Whether a guess has raced.
+    fn check_guesses_in(
+        &self,
+        order: Order,
+        given: &Given<'_>,
+        (global, report): (&Global, &Report),
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<bool, Error> {
+        let Some(Ok(seen)) = global.guesses.as_ref().map(|guesses| guesses.lock()) else { return Ok(false) };
+        let Some(first) = seen.races.values().next() else { return Ok(false) };
+        let how = || How { watched: global.watched(), ..How::new(order) };
+        let mut differs = |round, only| {
+            let how = How { wrong: Some(Wrong { round, only }), ..how() };
+            Ok::<_, Error>(match self.watching(&how, given, None, stop)? {
+                Outcome::Done(other) => !other.0.is_same(global) || other.1.printed != report.printed,
+                _ => true,
+            })
+        };
+        for round in 0..ROUNDS {
+            if !differs(round, None)? {
+                continue;
+            }
+            let mut which = None;
+            for (at, race) in &seen.races {
+                if which.is_none() && differs(round, Some(*at))? {
+                    which = Some(race);
+                }
+            }
+            let (line, thread, race) = which.unwrap_or(first);
+            let what = format!("{} (the results differ with what it could read instead)", race.what);
+            let error = Error::Kernel { line: *line, what, thread: *thread };
+            return Err(self.with_other(error, &How { sought: race.other, ..how() }, given, stop));
+        }
+        Ok(true)
+    }
+}
