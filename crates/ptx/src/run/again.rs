@@ -63,26 +63,28 @@ impl Launch<'_> {
         report: &Report,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<(), Error> {
-        let has_raced = self.check_guesses_in(Order::Together, given, (global, report), stop)?;
-        if has_raced {
-            let how = How { watched: global.watched(), ..How::new(Order::Backwards) };
-            if let Outcome::Done(done) = self.watching(&how, given, None, stop)? {
-                self.check_guesses_in(Order::Backwards, given, (&done.0, &done.1), stop)?;
-            }
+        let seen = global.guesses.as_ref().and_then(|guesses| guesses.lock().ok());
+        if !seen.is_some_and(|seen| seen.have_met) {
+            return Ok(());
+        }
+        self.check_guesses_in(Order::Together, given, (global, report), stop)?;
+        let how = How { watched: global.watched(), ..How::new(Order::Backwards) };
+        if let Outcome::Done(done) = self.watching(&how, given, None, stop)? {
+            self.check_guesses_in(Order::Backwards, given, (&done.0, &done.1), stop)?;
         }
         Ok(())
     }
 
-    /// The same in one order, of which a run with right guesses has left this. Whether a guess has raced.
+    /// The same in one order, of which a run with right guesses has left this.
     fn check_guesses_in(
         &self,
         order: Order,
         given: &Given<'_>,
         (global, report): (&Global, &Report),
         stop: &mut dyn FnMut() -> bool,
-    ) -> Result<bool, Error> {
-        let Some(Ok(seen)) = global.guesses.as_ref().map(|guesses| guesses.lock()) else { return Ok(false) };
-        let Some(first) = seen.races.values().next() else { return Ok(false) };
+    ) -> Result<(), Error> {
+        let Some(Ok(seen)) = global.guesses.as_ref().map(|guesses| guesses.lock()) else { return Ok(()) };
+        let Some(first) = seen.races.values().next() else { return Ok(()) };
         let how = || How { watched: global.watched(), ..How::new(order) };
         let mut differs = |round, only| {
             let how = How { wrong: Some(Wrong { round, only }), ..how() };
@@ -106,6 +108,6 @@ impl Launch<'_> {
             let error = Error::Kernel { line: *line, what, thread: *thread };
             return Err(self.with_other(error, &How { sought: race.other, ..how() }, given, stop));
         }
-        Ok(true)
+        Ok(())
     }
 }

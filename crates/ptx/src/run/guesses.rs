@@ -37,6 +37,8 @@ pub(super) struct Guesses {
     /// Places whose hash ends with fewer zeros are not followed.
     zeros: u32,
     places: HashMap<Place, History>,
+    /// Whether a place that one warp's guess has read was written by another.
+    pub(super) have_met: bool,
     /// By the step of a load its line, a thread, and its first race.
     pub(super) races: BTreeMap<usize, (u32, Thread, Race)>,
 }
@@ -47,6 +49,8 @@ struct History {
     first: u128,
     /// The last ones, in their order.
     writes: VecDeque<Write>,
+    /// The first warp that guesses, and whether there are more.
+    guess: Option<(Agent, bool)>,
 }
 
 /// An atomic operation on some bytes of a place, or a store.
@@ -90,6 +94,10 @@ fn hashed(value: impl Hash) -> u64 {
     hasher.finish()
 }
 
+fn agent(by: By<'_>) -> Agent {
+    (by.clocks.cluster, by.warp)
+}
+
 impl Guesses {
     /// The history of a place, if it is followed; `now`: it is from now on, and holds this.
     fn history(&mut self, place: Place, now: Option<u128>) -> Option<&mut History> {
@@ -107,14 +115,19 @@ impl Guesses {
                 return None;
             }
         }
-        let new = || History { first: now.unwrap_or_default(), writes: VecDeque::new() };
+        let new = || History { first: now.unwrap_or_default(), writes: VecDeque::new(), guess: None };
         Some(self.places.entry(place).or_insert_with(new))
     }
 
     /// A load reads some bytes of a place, which holds this. The first warp whose write is not ordered before it.
     pub(super) fn reads(&mut self, (place, now): (Place, u128), bytes: u16, by: By<'_>) -> Option<Agent> {
         let history = self.history(place, Some(now))?;
-        history.may_be(bytes, by).find_map(|(_, writer)| writer)
+        let agent = agent(by);
+        history.guess =
+            Some(history.guess.map_or((agent, false), |(first, more)| (first, more || first != agent)));
+        let found = history.may_be(bytes, by).find_map(|(_, writer)| writer);
+        self.have_met |= found.is_some();
+        found
     }
 
     /// What a place holds for a load that races, if it is to guess wrong: `at`, its step, `turn`, the warp's so many such load.
@@ -125,7 +138,7 @@ impl Guesses {
         ((place, now), bytes): ((Place, u128), u16),
         by: By<'_>,
     ) -> Option<u128> {
-        let any = hashed((place, at, turn, (by.clocks.cluster, by.warp), round)) as usize;
+        let any = hashed((place, at, turn, agent(by), round)) as usize;
         // now and then it is right, as a loop may guess anew in each turn; in two rounds none of the first is
         let is_right = any.is_multiple_of(4) && (round == 2 || turn > ALL_WRONG) || turn > MOST_WRONG;
         if is_right || only.is_some_and(|only| only != at) {
@@ -155,7 +168,9 @@ impl Guesses {
         {
             history.first = oldest.left;
         }
-        let agent = (by.clocks.cluster, by.warp);
+        let agent = agent(by);
         history.writes.push_back(Write { left, bytes, by: agent, time: by.now });
+        let meets = history.guess.is_some_and(|(first, more)| more || first != agent);
+        self.have_met |= meets;
     }
 }

@@ -75,7 +75,8 @@ impl Warp {
             let held = u128::from_le_bytes(shared.array(offset & !15));
             return Some((((clocks.cluster, base + (at & !15)), held), base + at));
         }
-        let (memory, offset) = global.region(at).filter(|_| global.looks && global.reports)?;
+        let found = global.checked(at, size.into(), "reads").ok();
+        let (memory, offset) = found.filter(|_| global.looks && global.reports)?;
         Some((((0, at - offset % 16), memory.around(offset)), at))
     }
 

@@ -69,8 +69,11 @@ impl Warp {
             return false;
         }
         let (region, address) = match op {
-            Op::Store(access) => (access.region, access.address),
-            // compare-and-swap loops of a warp come one after another, so that wrong guesses do not change their order
+            // those that first guesses meet come when they come: so wrong guesses do not change their order, and the opposite order of
+            // warps is another one
+            Op::Store(access) if access.order.is_none() || !launch.kernel.guesses => {
+                (access.region, access.address)
+            }
             Op::Atomic(atomic) if !launch.kernel.guesses => (atomic.region, atomic.address),
             _ => return false,
         };

@@ -276,6 +276,27 @@ const RACES: &[Wrong] = &[
         &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 12"],
     ),
     (
+        "a guess beside a relaxed store of another warp, which is stored",
+        1,
+        64,
+        "setp.lt.u32 %p2, %r1, 32; @%p2 bra other; ld.global.b32 %r10, [%d1+4096]; mov.b32 %r13, %r10;\n\
+         again: mov.b32 %r11, %r10; or.b32 %r12, %r11, 1; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
+         setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; st.global.b32 [%d1+8192], %r13; bra end;\n\
+         other: st.relaxed.gpu.global.b32 [%d1+4096], 2; end:",
+        &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 12"],
+    ),
+    (
+        "a guess that is a part of an address, which may be out of range",
+        1,
+        64,
+        "ld.global.b32 %r10, [%d1+4096]; mov.b32 %r13, %r10;\n\
+         again: mov.b32 %r11, %r10; add.u32 %r12, %r11, 1; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
+         setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; setp.eq.u32 %p2, %r3, 0; @%p2 bra end;\n\
+         setp.lt.u32 %p3, %r13, 1044; selp.b32 %r14, 0x100000, 0, %p3; cvt.u64.u32 %d4, %r14; add.s64 %d4, %d1, %d4;\n\
+         st.global.b32 [%d4], 1; end:",
+        &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
+    ),
+    (
         "a guess of 16 bits beside an addition to 32, which is stored",
         2,
         1,
