@@ -1,7 +1,7 @@
 //! What other runs of a launch show: whether what seems a race matters, and with what it races.
 
 use super::global::Global;
-use super::guesses::{ROUNDS, Wrong};
+use super::guesses::{Wrong, rounds};
 use super::launch::{Given, How, Launch, Outcome, Report};
 use super::running::Order;
 use crate::error::Error;
@@ -93,7 +93,7 @@ impl Launch<'_> {
                 _ => true,
             })
         };
-        for round in 0..ROUNDS {
+        for round in 0..rounds(report.instructions) {
             if !differs(round, None)? {
                 continue;
             }

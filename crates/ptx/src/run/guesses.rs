@@ -19,8 +19,9 @@ pub(super) type Place = (u32, u64);
 /// Places that are followed; of more, one in two, in four and so on.
 const MOST_PLACES: usize = 1 << 15;
 
-/// Writes of a place that are kept.
-const MOST_WRITES: usize = 32;
+/// Writes of a place that are kept, if there are few places and many.
+const MOST_WRITES: usize = 512;
+const FEWEST_WRITES: usize = 32;
 
 /// Loads of a warp that are wrong in the first two runs, without exception.
 const ALL_WRONG: u32 = 16;
@@ -28,8 +29,10 @@ const ALL_WRONG: u32 = 16;
 /// Loads of a warp that may be wrong.
 const MOST_WRONG: u32 = 256;
 
-/// Runs with wrong guesses.
-pub(super) const ROUNDS: u32 = 3;
+/// Runs with wrong guesses: more of a short launch.
+pub(super) fn rounds(instructions: u64) -> u32 {
+    (0x100_0000 / instructions.max(1)).clamp(3, 16) as u32
+}
 
 /// What loads read that may be first guesses.
 #[derive(Default)]
@@ -139,8 +142,8 @@ impl Guesses {
         by: By<'_>,
     ) -> Option<u128> {
         let any = hashed((place, at, turn, agent(by), round)) as usize;
-        // now and then it is right, as a loop may guess anew in each turn; in two rounds none of the first is
-        let is_right = any.is_multiple_of(4) && (round == 2 || turn > ALL_WRONG) || turn > MOST_WRONG;
+        // now and then it is right, as a loop may guess anew in each turn; in the first two rounds none of the first is
+        let is_right = any.is_multiple_of(4) && (round > 1 || turn > ALL_WRONG) || turn > MOST_WRONG;
         if is_right || only.is_some_and(|only| only != at) {
             return None;
         }
@@ -162,8 +165,9 @@ impl Guesses {
         (bytes, follows): (u16, bool),
         by: By<'_>,
     ) {
+        let most = (MOST_PLACES * FEWEST_WRITES / self.places.len().max(1)).min(MOST_WRITES);
         let Some(history) = self.history(place, follows.then_some(before)) else { return };
-        if history.writes.len() == MOST_WRITES
+        while history.writes.len() >= most
             && let Some(oldest) = history.writes.pop_front()
         {
             history.first = oldest.left;

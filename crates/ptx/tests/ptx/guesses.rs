@@ -297,6 +297,16 @@ const RACES: &[Wrong] = &[
         &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
     ),
     (
+        "a guess that only what was there before 224 additions changes",
+        8,
+        32,
+        "ld.global.b32 %r10, [%d1+4096]; mov.b32 %r13, %r10;\n\
+         again: mov.b32 %r11, %r10; add.u32 %r12, %r11, 1; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
+         setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; setp.ne.u32 %p2, %r2, 7; @%p2 bra end;\n\
+         setp.eq.u32 %p3, %r13, 1024; selp.b32 %r14, 1, 0, %p3; st.global.b32 [%d2+8192], %r14; end:",
+        &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
+    ),
+    (
         "a guess of 16 bits beside an addition to 32, which is stored",
         2,
         1,
