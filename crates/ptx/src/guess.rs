@@ -41,9 +41,18 @@ pub(crate) fn first_guesses(function: &Function, flow: &Flow) -> Vec<(usize, Sco
         let Some(place) = places.of(swap, 1) else { continue };
         let scope = scope(|word| all[swap].has(word));
         for load in places.moved_from(&all[swap].operands[2]) {
-            let is_alike = space(&all[swap]) == space(&all[load]) && bits(&all[swap]) == loaded(&all[load]);
             let moves = || registers(&place.0).any(|base| effects(&all[load]).0.contains(&base));
-            if is_alike && places.of(load, 1).is_some_and(|other| other == place) && !moves() {
+            // what is loaded has what is exchanged
+            let has = |(terms, offset): Place| {
+                let (Some(swapped), Some(loaded)) = (bits(&all[swap]), loaded(&all[load])) else {
+                    return false;
+                };
+                let from = place.1.wrapping_sub(offset);
+                terms == place.0
+                    && from >= 0
+                    && from.saturating_add(i64::from(swapped / 8)) <= i64::from(loaded / 8)
+            };
+            if space(&all[swap]) == space(&all[load]) && places.of(load, 1).is_some_and(has) && !moves() {
                 match found.iter_mut().find(|(at, _)| *at == load) {
                     Some((_, least)) => *least = scope.min(*least),
                     None => found.push((load, scope)),

@@ -6,6 +6,16 @@ use super::launch::{Given, How, Launch, Outcome, Report};
 use super::running::Order;
 use crate::error::Error;
 
+/// What a run costs: instructions of threads, and as much for the memory that is made anew.
+fn work(global: &Global, report: &Report) -> u64 {
+    report.instructions + global.bytes() / 16
+}
+
+/// Mixed orders in which a launch runs besides: more of a short one.
+fn mixed(work: u64) -> u64 {
+    (0x10_0000 / work.max(1)).min(4)
+}
+
 impl Launch<'_> {
     /// The error of a race with the line and thread of the earlier access, which another run finds.
     pub(super) fn with_other(
@@ -32,14 +42,15 @@ impl Launch<'_> {
         &self,
         given: &Given<'_>,
         global: &Global,
+        report: &Report,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<(), Error> {
         let Some(((line, thread, _), race)) = global.doubt.lock().ok().and_then(|mut doubt| doubt.take())
         else {
             return Ok(());
         };
-        for order in [Order::Ascending, Order::Descending] {
-            let how = How::new(order);
+        for sequence in 0..2 + mixed(work(global, report)) {
+            let how = How::new(Order { is_together: false, sequence });
             let is_same = match self.watching(&how, given, None, stop)? {
                 Outcome::Done(other) => other.0.is_same(global),
                 _ => false,
@@ -47,7 +58,7 @@ impl Launch<'_> {
             if !is_same {
                 let error = Error::Kernel { line, what: race.what, thread };
                 let watched = global.watched();
-                let how = How { watched, sought: race.other, ..How::new(Order::Together) };
+                let how = How { watched, sought: race.other, ..How::new(Order::FIRST) };
                 return Err(self.with_other(error, &how, given, stop));
             }
         }
@@ -55,7 +66,7 @@ impl Launch<'_> {
     }
 
     /// First guesses of compare-and-swap loops may read what others have changed since, where no result depends on it. An error if
-    /// results differ when they do, with blocks and warps in their order or backwards.
+    /// results differ when they do, with blocks and warps in their order, backwards or, if the launch is short, mixed.
     pub(super) fn check_guesses(
         &self,
         given: &Given<'_>,
@@ -67,10 +78,19 @@ impl Launch<'_> {
         if !seen.is_some_and(|seen| seen.have_met) {
             return Ok(());
         }
-        self.check_guesses_in(Order::Together, given, (global, report), stop)?;
-        let how = How { watched: global.watched(), ..How::new(Order::Backwards) };
-        if let Outcome::Done(done) = self.watching(&how, given, None, stop)? {
-            self.check_guesses_in(Order::Backwards, given, (&done.0, &done.1), stop)?;
+        let work = work(global, report);
+        self.check_guesses_in((Order::FIRST, rounds(work)), given, (global, report), stop)?;
+        for sequence in 1..2 + mixed(work) {
+            let order = Order { sequence, ..Order::FIRST };
+            let how = How { watched: global.watched(), ..How::new(order) };
+            let (global, report, _) = self.once(how, given, None, stop).map_err(|error| match error {
+                Error::Kernel { line, what, thread } => {
+                    let what = format!("{what} (where blocks and warps run in another order)");
+                    Error::Kernel { line, what, thread }
+                }
+                error => error,
+            })?;
+            self.check_guesses_in((order, rounds(work)), given, (&global, &report), stop)?;
         }
         Ok(())
     }
@@ -78,7 +98,7 @@ impl Launch<'_> {
     /// The same in one order, of which a run with right guesses has left this.
     fn check_guesses_in(
         &self,
-        order: Order,
+        (order, rounds): (Order, u32),
         given: &Given<'_>,
         (global, report): (&Global, &Report),
         stop: &mut dyn FnMut() -> bool,
@@ -93,7 +113,7 @@ impl Launch<'_> {
                 _ => true,
             })
         };
-        for round in 0..rounds(report.instructions) {
+        for round in 0..rounds {
             if !differs(round, None)? {
                 continue;
             }

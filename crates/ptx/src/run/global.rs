@@ -366,6 +366,11 @@ impl Global {
         all.filter(|(_, memory)| self.looks && both(memory)).map(|(index, _)| index).collect()
     }
 
+    /// Bytes of all buffers and variables.
+    pub(super) fn bytes(&self) -> u64 {
+        self.buffers.iter().chain(&self.statics).map(|memory| memory.bytes).sum()
+    }
+
     /// Numbers of the buffers whose reads are watched.
     pub(crate) fn watched(&self) -> std::collections::BTreeSet<usize> {
         let all = self.buffers.iter().chain(&self.statics).enumerate();

@@ -6,7 +6,7 @@
 //! same order, and if it leaves the same bits each time, the guesses decide nothing; else the first that does races. As the first
 //! threads in this order find nothing before them, all of it is done once more in the opposite order.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::clocks::{Agent, By};
@@ -23,15 +23,18 @@ const MOST_PLACES: usize = 1 << 15;
 const MOST_WRITES: usize = 512;
 const FEWEST_WRITES: usize = 32;
 
+/// Warps of which it is known when they wrote what is not kept.
+const MOST_DROPPED: usize = 1024;
+
 /// Loads of a warp that are wrong in the first two runs, without exception.
 const ALL_WRONG: u32 = 16;
 
 /// Loads of a warp that may be wrong.
 const MOST_WRONG: u32 = 256;
 
-/// Runs with wrong guesses: more of a short launch.
-pub(super) fn rounds(instructions: u64) -> u32 {
-    (0x100_0000 / instructions.max(1)).clamp(3, 16) as u32
+/// Runs with wrong guesses in one order: more of a short launch.
+pub(super) fn rounds(work: u64) -> u32 {
+    (0x80_0000 / work.max(1)).clamp(3, 16) as u32
 }
 
 /// What loads read that may be first guesses.
@@ -47,17 +50,24 @@ pub(super) struct Guesses {
 }
 
 /// What a place held.
+#[derive(Default)]
 struct History {
-    /// Before the writes that are kept.
+    /// Before the first write that is kept.
     first: u128,
-    /// The last ones, in their order.
-    writes: VecDeque<Write>,
+    /// Writes in their order: of many the last ones, and of the earlier the fewer the longer ago they are.
+    writes: Vec<Write>,
+    /// Of writes that are not kept, by warps and the bytes that they had: the time of the first, and which of all the last one was.
+    dropped: BTreeMap<(Agent, u16), (u32, u64)>,
+    /// Writes so far.
+    count: u64,
     /// The first warp that guesses, and whether there are more.
     guess: Option<(Agent, bool)>,
 }
 
 /// An atomic operation on some bytes of a place, or a store.
 struct Write {
+    /// Which of all.
+    index: u64,
     /// What the place holds then.
     left: u128,
     bytes: u16,
@@ -69,17 +79,41 @@ impl History {
     /// What a warp may find in some bytes: what the last write left that is ordered before it, or is its own, and what those since did.
     /// With each the warp whose write it is, of those that are not ordered before.
     fn may_be(&self, bytes: u16, by: By<'_>) -> impl Iterator<Item = (u128, Option<Agent>)> {
-        let is_known = |write: &Write| by.clocks.knows_agent(by.warp, write.by, write.time);
-        let writes = || self.writes.iter().filter(|write| write.bytes & bytes != 0);
-        let count = writes().count();
-        let known = count - writes().rev().position(is_known).unwrap_or(count);
-        let last = if known == 0 {
-            self.first
-        } else {
-            writes().nth(known - 1).map_or(self.first, |write| write.left)
-        };
-        let since = self.writes.iter().filter(move |write| write.bytes & bytes != 0).skip(known);
-        std::iter::once((last, None)).chain(since.map(|write| (write.left, Some(write.by))))
+        let knows = |agent: Agent, time: u32| by.clocks.knows_agent(by.warp, agent, time);
+        let writes = move || self.writes.iter().filter(move |write| write.bytes & bytes != 0);
+        let last = writes().rev().find(|write| knows(write.by, write.time));
+        let dropped =
+            self.dropped.iter().filter(|((agent, of), (time, _))| of & bytes != 0 && knows(*agent, *time));
+        let known = last.map_or(0, |write| write.index + 1);
+        let since = dropped.map(|(_, (_, index))| index + 1).max().unwrap_or(0).max(known);
+        // what a write left that is not kept is not known
+        let last = (since == known).then(|| last.map_or(self.first, |write| write.left));
+        let others = writes().filter(move |write| write.index >= since);
+        last.map(|left| (left, None)).into_iter().chain(others.map(|write| (write.left, Some(write.by))))
+    }
+
+    /// Notes a write; `most` are kept.
+    fn push(&mut self, write: Write, most: usize) {
+        if self.writes.len() >= most {
+            let older = self.writes.len() / 2;
+            if self.dropped.len() < MOST_DROPPED {
+                let mut index = 0;
+                self.writes.retain(|write| {
+                    index += 1;
+                    let keeps = index > older || index % 2 == 1;
+                    if !keeps {
+                        let dropped = self.dropped.entry((write.by, write.bytes));
+                        dropped.or_insert((write.time, 0)).1 = write.index;
+                    }
+                    keeps
+                });
+            } else {
+                self.first = self.writes.drain(..older).next_back().map_or(self.first, |write| write.left);
+                self.dropped.clear();
+            }
+        }
+        self.writes.push(write);
+        self.count += 1;
     }
 }
 
@@ -118,7 +152,7 @@ impl Guesses {
                 return None;
             }
         }
-        let new = || History { first: now.unwrap_or_default(), writes: VecDeque::new(), guess: None };
+        let new = || History { first: now.unwrap_or_default(), ..History::default() };
         Some(self.places.entry(place).or_insert_with(new))
     }
 
@@ -167,13 +201,8 @@ impl Guesses {
     ) {
         let most = (MOST_PLACES * FEWEST_WRITES / self.places.len().max(1)).min(MOST_WRITES);
         let Some(history) = self.history(place, follows.then_some(before)) else { return };
-        while history.writes.len() >= most
-            && let Some(oldest) = history.writes.pop_front()
-        {
-            history.first = oldest.left;
-        }
         let agent = agent(by);
-        history.writes.push_back(Write { left, bytes, by: agent, time: by.now });
+        history.push(Write { index: history.count, left, bytes, by: agent, time: by.now }, most);
         let meets = history.guess.is_some_and(|(first, more)| more || first != agent);
         self.have_met |= meets;
     }

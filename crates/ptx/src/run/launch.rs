@@ -122,10 +122,11 @@ impl Launch<'_> {
             Some(WitnessOf { region, offset, found: None })
         });
         let given = Given { clusters, block, parameters: &parameters, buffers, bases: &bases, are_at_hosts };
-        let first = self.once(&given, None, writer.as_mut(), stop);
+        let first = self.once(How::new(Order::FIRST), &given, writer.as_mut(), stop);
         if self.may_be_undefined(&first) {
             let found = Found::default();
-            let followed = self.once(&given, Some(&found), None, stop);
+            let how = How { follow: Some(&found), ..How::new(Order::FIRST) };
+            let followed = self.once(how, &given, None, stop);
             let matters = found.decided.load(Relaxed) || first.is_ok() && found.stored.load(Relaxed);
             match followed {
                 Err(error) if matters || matches!(error, Error::Stopped) => return Err(error),
@@ -133,7 +134,7 @@ impl Launch<'_> {
             }
         }
         let (global, mut report, _) = first?;
-        self.check_order(&given, &global, stop)?;
+        self.check_order(&given, &global, &report, stop)?;
         self.check_guesses(&given, &global, &report, stop)?;
         report.writer = writer.and_then(|writer| writer.found);
         for (variable, region) in kernel.statics.iter().zip(&global.statics) {
@@ -362,14 +363,13 @@ impl Launch<'_> {
     }
 
     /// A run. Reads are watched where a buffer is read and written: that few kernels do, and costs much.
-    fn once(
+    pub(super) fn once(
         &self,
+        mut how: How<'_>,
         given: &Given<'_>,
-        follow: Option<&Found>,
         mut witness: Option<&mut WitnessOf>,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<Done, Error> {
-        let mut how = How { follow, ..How::new(Order::Together) };
         // which error comes first must not depend on the threads of this machine
         let mut first = None;
         loop {
@@ -446,7 +446,7 @@ impl Launch<'_> {
                     Region::new(name, static_base(index), &bytes, is_watched)
                 })
                 .collect::<Result<_, _>>()?,
-            looks: several && how.order.is_together(),
+            looks: several && how.order.is_together,
             reports: !self.allow_doubtful,
             orders_blocks: kernel.ordered,
             clusters,
@@ -509,7 +509,7 @@ impl Launch<'_> {
         let start = || {
             let number = next.fetch_add(1, Relaxed);
             let number = (number < count && !flag.load(Relaxed)).then_some(number)?;
-            Some(if how.order == Order::Backwards { count - 1 - number } else { number })
+            Some(how.order.turn_of(number, count))
         };
         let end = |has_read_unwritten: bool| {
             if has_read_unwritten {
@@ -616,7 +616,7 @@ impl How<'_> {
     /// Whether it is the run that the launch reports.
     fn is_the_first(&self) -> bool {
         let has_another_end = self.follow.is_some() || self.sought.is_some() || self.wrong.is_some();
-        self.order == Order::Together && !has_another_end
+        self.order == Order::FIRST && !has_another_end
     }
 }
 

@@ -70,33 +70,45 @@ pub(crate) struct Running<'l> {
     pub(super) undefined: Option<Following<'l>>,
 }
 
-/// In which order the warps of a block run.
+/// In which order clusters, the blocks of a cluster and the warps of a block run.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
-    /// As on a GPU, which runs them side by side: a warp that is to write where others read lets the others come as far.
-    Together,
-    /// The same from the last block and the last warp on.
-    Backwards,
-    /// One after the other, each as far as it comes.
-    Ascending,
-    /// The same from the last one on.
-    Descending,
+pub(super) struct Order {
+    /// As on a GPU, which runs them side by side: a warp that is to write where others read lets the others come as far. Else one after
+    /// the other, each as far as it comes, and accesses are not looked at.
+    pub(super) is_together: bool,
+    /// From the first on (0), from the last on (1), or mixed in one of many ways.
+    pub(super) sequence: u64,
 }
 
 impl Order {
-    /// Whether warps run side by side, so that accesses are looked at.
-    pub(super) fn is_together(self) -> bool {
-        matches!(self, Order::Together | Order::Backwards)
+    /// That of the run whose results a launch has.
+    pub(super) const FIRST: Order = Order { is_together: true, sequence: 0 };
+
+    /// Which of several comes so many after the first.
+    pub(super) fn turn_of(self, index: u64, count: u64) -> u64 {
+        match self.sequence {
+            0 => index,
+            1 => count - 1 - index,
+            mixed => {
+                let seed = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                let mut step = (seed >> 32) % count;
+                while gcd(step, count) != 1 {
+                    step += 1;
+                }
+                ((u128::from(seed) + u128::from(step) * u128::from(index)) % u128::from(count)) as u64
+            }
+        }
     }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 impl Running<'_> {
     /// The warp of a block, or the block of a cluster, of several that comes so many after the first.
     pub(super) fn turn_of(&self, index: usize, count: usize) -> usize {
-        match self.order {
-            Order::Together | Order::Ascending => index,
-            Order::Backwards | Order::Descending => count - 1 - index,
-        }
+        self.order.turn_of(index as u64, count as u64) as usize
     }
 
     /// Whether each multiplication of matrices is done where it stands.

@@ -65,7 +65,7 @@ impl Warp {
     /// read before it should not be what it writes.
     pub(super) fn lets_others(&self, op: &Op, mask: u32, block: &Block<'_>) -> bool {
         let launch = block.launch;
-        if !launch.order.is_together() || !launch.global.looks || launch.threads() <= LANES {
+        if !launch.order.is_together || !launch.global.looks || launch.threads() <= LANES {
             return false;
         }
         let (region, address) = match op {

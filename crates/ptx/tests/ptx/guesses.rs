@@ -4,6 +4,17 @@ use crate::races::{Correct, Wrong, all_race, all_run};
 
 const CORRECT: &[Correct] = &[
     (
+        "a vector of guesses, of which each is exchanged alone",
+        2,
+        32,
+        "ld.global.v2.b32 {%r10, %r13}, [%d1+4096];\n\
+         again: mov.b32 %r11, %r10; add.u32 %r12, %r11, 1; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
+         setp.ne.s32 %p1, %r11, %r10; @%p1 bra again;\n\
+         next: mov.b32 %r11, %r13; add.u32 %r12, %r11, 2; atom.global.cas.b32 %r13, [%d1+4100], %r11, %r12;\n\
+         setp.ne.s32 %p1, %r11, %r13; @%p1 bra next;",
+        &[(1024, 1024 + 64), (1025, 1025 + 128)],
+    ),
+    (
         "a sum by compare-and-swap whose first guess is a plain load, and the value that it found",
         4,
         64,
@@ -305,6 +316,40 @@ const RACES: &[Wrong] = &[
          setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; setp.ne.u32 %p2, %r2, 7; @%p2 bra end;\n\
          setp.eq.u32 %p3, %r13, 1024; selp.b32 %r14, 1, 0, %p3; st.global.b32 [%d2+8192], %r14; end:",
         &["line 9: reads bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
+    ),
+    (
+        "guesses of two warps, of which one alone may be old",
+        1,
+        96,
+        "setp.ne.u32 %p2, %r4, 0; @%p2 bra end; setp.eq.u32 %p3, %r3, 0; @%p3 bra other;\n\
+         ld.global.b32 %r10, [%d1+4096]; mov.b32 %r13, %r10;\n\
+         again: mov.b32 %r11, %r10; add.u32 %r12, %r11, 16; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
+         setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; and.b32 %r13, %r13, 1; red.global.xor.b32 [%d1+8192], %r13; bra end;\n\
+         other: red.global.add.u32 [%d1+4096], 1; end:",
+        &["line 10: reads bytes 4096 to 4099 of argument 0, which"],
+    ),
+    (
+        "a guess between two additions by warps on both sides",
+        1,
+        96,
+        "setp.ne.u32 %p2, %r4, 0; @%p2 bra end; add.u32 %r12, %r3, 1; setp.ne.u32 %p3, %r3, 1; @%p3 bra other;\n\
+         ld.global.b32 %r10, [%d1+4096]; mov.b32 %r13, %r10;\n\
+         again: mov.b32 %r11, %r10; add.u32 %r12, %r11, 16; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
+         setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; setp.ne.u32 %p4, %r13, 1028; @%p4 bra end;\n\
+         st.global.b32 [%d1+8192], 1; bra end;\n\
+         other: red.global.add.u32 [%d1+4096], %r12; end:",
+        &["line 10: reads bytes 4096 to 4099 of argument 0, which"],
+    ),
+    (
+        "a guess after which a thread fails if it comes late",
+        1,
+        64,
+        "setp.ne.u32 %p2, %r4, 0; @%p2 bra end; setp.eq.u32 %p3, %r3, 1; @%p3 bra other;\n\
+         ld.global.b32 %r10, [%d1+4096]; mov.b32 %r13, %r10;\n\
+         again: mov.b32 %r11, %r10; add.u32 %r12, %r11, 16; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
+         setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; setp.eq.u32 %p4, %r13, 1024; @%p4 bra end; trap; bra end;\n\
+         other: red.global.add.u32 [%d1+4096], 1; end:",
+        &["(where blocks and warps run in another order)"],
     ),
     (
         "a guess of 16 bits beside an addition to 32, which is stored",

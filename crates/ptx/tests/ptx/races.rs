@@ -496,6 +496,14 @@ pub(crate) type Wrong = (&'static str, u32, u32, &'static str, &'static [&'stati
 
 const RACES: &[Wrong] = &[
     (
+        "three warps, of which two add up, without carries, what the first stores",
+        1,
+        96,
+        "setp.ne.u32 %p2, %r4, 0; @%p2 bra end; setp.eq.u32 %p1, %r3, 0; @%p1 bra other;\nld.global.b32 %r10, [%d1+4096];\n\
+         red.global.xor.b32 [%d1+8192], %r10; bra end;\nother: st.global.b32 [%d1+4096], 7; end:",
+        &["line 12: writes bytes 4096 to 4099 of argument 0, which", "the other access is line 10"],
+    ),
+    (
         "no barrier after a store to shared memory",
         1,
         64,
