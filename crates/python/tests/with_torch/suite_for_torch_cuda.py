@@ -377,6 +377,12 @@ def test_recurrent_layers_and_attention_keep_to_the_gpu():
         first, second = draw(), draw()
         torch.cuda.manual_seed(1)
         assert torch.equal(draw(), first) and not torch.equal(first, second) and torch.equal(torch.get_rng_state(), state)
+    offset = torch.cuda.get_rng_state()
+    for draws_nothing in (lambda: F.scaled_dot_product_attention(q, q, q, scale=0.5), lambda: layer.eval()(x)):
+        draws_nothing()
+        assert torch.equal(torch.cuda.get_rng_state(), offset)
+    with torch.autocast("cpu"):  # the CPU's
+        assert F.scaled_dot_product_attention(q, q, q).dtype == layer(x)[0].dtype == torch.float32
     with torch.autocast("cuda"):
         gru = torch.nn.GRU(4, 4, device="cuda")
         found = gru(torch.nn.Linear(4, 4, device="cuda")(x))[0]

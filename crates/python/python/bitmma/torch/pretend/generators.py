@@ -179,7 +179,9 @@ def _in_its_place(own: Any) -> Iterator[None]:
 
 @contextmanager
 def lent() -> Iterator[None]:
-    """In this block what draws from the CPU's generator draws from the GPU's; one more operation of it."""
+    """In this block what draws from the CPU's generator draws from the GPU's; one more operation of it, if something does."""
     DEFAULT.draws()
     with _in_its_place(DEFAULT):
         yield
+        if torch.equal(torch.default_generator.get_state(), _Plain.get_state(DEFAULT)):
+            DEFAULT.offset -= _STEP

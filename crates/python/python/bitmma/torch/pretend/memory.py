@@ -10,6 +10,8 @@ import torch
 #: The GPU that there seems to be.
 GPU = torch.device("cuda", 0)
 CPU = torch.device("cpu")
+#: What PyTorch says of tensors that are not all on one device.
+TWO_DEVICES = "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
 _PINNED = "_bitmma_pinned"
 
 

@@ -20,7 +20,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from ..._lock import LOCK
 from .. import operations
 from . import generators, state
-from .memory import CPU, GPU, is_on_gpu, pin, storage_on_gpu, to_gpu, to_host
+from .memory import CPU, GPU, TWO_DEVICES, is_on_gpu, pin, storage_on_gpu, to_gpu, to_host
 from .whole import on_host
 
 aten = torch.ops.aten
@@ -184,7 +184,7 @@ class _Sides:
     def check(self) -> None:
         """As PyTorch does, all tensors of more than one number are on one device."""
         if self.stays and self.gpu and not self.mixed:
-            raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!")
+            raise RuntimeError(TWO_DEVICES)
 
     def result(self, value: Any) -> Any:
         """A result on the GPU."""
@@ -220,7 +220,7 @@ def _check_indexed(own: Any, indices: Any, values: Any = None) -> None:
     if not is_on_gpu(own) and _any(is_on_gpu, [indices]):
         raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor (cpu)")
     if isinstance(values, torch.Tensor) and is_on_gpu(values) != is_on_gpu(own) and values.dim() > 0:
-        raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!")
+        raise RuntimeError(TWO_DEVICES)
 
 
 def run(func: Any, args: Any, kwargs: dict[str, Any], emulated: Callable[[], AbstractContextManager[Any]] = nullcontext) -> Any:
@@ -285,12 +285,16 @@ def _kernel(func: Any) -> Callable[..., Any]:
 
 
 def _on_host(func: Any) -> Callable[..., Any]:
-    def whole(*args: Any, **kwargs: Any) -> Any:
-        if "ctc_loss" in func.name() and not is_on_gpu(args[0]):  # where the scores are, all else goes
-            return func(*(to_host(one) if is_on_gpu(one) else one for one in args), **kwargs)
-        return on_host(func, args, kwargs)
+    return lambda *args, **kwargs: on_host(func, args, kwargs)
 
-    return whole
+
+def _ctc_loss(func: Any) -> Callable[..., Any]:
+    def loss(*args: Any, **kwargs: Any) -> Any:
+        if is_on_gpu(args[0]):
+            return on_host(func, args, kwargs, is_mixed=True)
+        return func(*(to_host(one) if is_on_gpu(one) else one for one in args), **kwargs)  # where the scores are, all else goes
+
+    return loss
 
 
 _LIBRARIES: dict[str, Library] = {}
@@ -324,7 +328,7 @@ def register() -> None:
                 packet, _, overload = name.partition(".")
                 func = getattr(getattr(aten, packet), overload or "default")
                 for key in ("AutogradCUDA", "CUDA"):
-                    library.impl(name, _on_host(func), key)
+                    library.impl(name, (_ctc_loss if packet == "ctc_loss" else _on_host)(func), key)
     finally:
         _ours.registers = False
 

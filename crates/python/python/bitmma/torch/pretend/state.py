@@ -6,6 +6,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import torch
+
 #: Set while :func:`bitmma.torch.pretend.pretend` is on.
 IS_ON = False
 
@@ -22,7 +24,11 @@ def working() -> Iterator[None]:
     """What this thread computes on the CPU is the GPU's."""
     _here.depth += 1
     try:
-        yield
+        if torch.is_autocast_enabled("cpu"):  # which is the CPU's
+            with torch.autocast("cpu", enabled=False):
+                yield
+        else:
+            yield
     finally:
         _here.depth -= 1
 

@@ -9,7 +9,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from . import generators, state
-from .memory import is_on_gpu, to_gpu, to_host
+from .memory import TWO_DEVICES, is_on_gpu, to_gpu, to_host
 
 
 class _Once(torch.autograd.Function):
@@ -65,11 +65,11 @@ def on_gpu(values: Any) -> bool:
     return any(is_on_gpu(one) or (isinstance(one, (list, tuple)) and on_gpu(one)) for one in values)
 
 
-def _check(flat: list[Any], name: str) -> None:
+def _check(func: Any, flat: list[Any]) -> None:
     """As PyTorch does, all tensors are on one device, but for the sizes of a packed sequence."""
-    packed = 1 if name.endswith(".data") else None
+    packed = 1 if getattr(func, "_overloadname", "") == "data" else None
     if any(isinstance(one, torch.Tensor) and one.dim() > 0 and one.device.type == "cpu" and place != packed for place, one in enumerate(flat)):
-        raise RuntimeError("Input and parameter tensors are not at the same device: expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!")
+        raise RuntimeError(TWO_DEVICES)
 
 
 def _cast(flat: list[Any]) -> list[Any]:
@@ -81,12 +81,11 @@ def _cast(flat: list[Any]) -> list[Any]:
     return [one.to(dtype) if casts(one) else one for one in flat]
 
 
-def on_host(func: Any, args: Any, kwargs: dict[str, Any], mode: AbstractContextManager[Any] | None = None) -> Any:
-    """The result of an operation on the GPU, computed on the CPU, and its gradient."""
+def on_host(func: Any, args: Any, kwargs: dict[str, Any], mode: AbstractContextManager[Any] | None = None, is_mixed: bool = False) -> Any:
+    """The result of an operation on the GPU, computed on the CPU, and its gradient. ``is_mixed``: its tensors may be on either, and autocast leaves them."""
     flat, spec = pytree.tree_flatten((list(args), kwargs))
-    name = str(getattr(func, "name", lambda: func.__name__)())
-    if "ctc_loss" not in name:
-        _check(flat, name)
+    if not is_mixed:
+        _check(func, flat)
         flat = _cast(flat)
     places = [place for place, one in enumerate(flat) if is_on_gpu(one)]
 
