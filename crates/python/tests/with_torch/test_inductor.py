@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
 import sys
+import threading
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -22,6 +25,8 @@ from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 import bitmma.torch  # noqa: E402
 from bitmma.errors import OptionError  # noqa: E402
+from bitmma.torch.inductor.certificate import digest  # noqa: E402
+from bitmma.torch.inductor.outside import OutsideCall  # noqa: E402
 from bitmma.torch.inductor.seeds import philox  # noqa: E402
 from bitmma.torch.pretend import pretend  # noqa: E402
 
@@ -292,11 +297,68 @@ def test_it_never_runs_as_this_machine_would() -> None:
     compiled = bitmma.torch.compile(torch.nn.Linear(8, 8), "h100")
     with torch.compiler.set_stance("force_eager"), pytest.raises(bitmma.Error, match=r"under torch.compiler.set_stance\('force_eager'\)"):
         compiled(torch.ones(2, 8))
+    with torch.compiler.set_stance("default", force_backend="eager"), pytest.raises(bitmma.Error, match="under torch.compiler.set_stance"):
+        compiled(torch.ones(2, 8))
+    torch._dynamo.reset()
+    partly = bitmma.torch.compile(torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU()), "h100", fullgraph=False)
+    with mock.patch.dict(os.environ, {"TORCHDYNAMO_DISABLE": "1"}), torch._dynamo.config.patch(disable=True), pytest.raises(OutsideCall, match="runs addmm outside of what was"):
+        partly(torch.ones(2, 8))
+    torch._dynamo.reset()
     around = torch.compile(lambda x: compiled(x) * 2, backend="eager")
     assert torch.equal(around(torch.ones(2, 8)), compiled(torch.ones(2, 8)) * 2) and sum(one.launches for one in compiled.kernels.values()) == 2
     dropped = bitmma.torch.compile(lambda x: checkpoint(lambda x: F.dropout(x).sin(), x, use_reentrant=False), "h100")
     with pytest.raises(Exception, match="run_and_save_rng_state"):  # not other numbers in the backward pass
         dropped(torch.ones(64, requires_grad=True))
+
+
+@torch._dynamo.disable
+def unrecorded(x: torch.Tensor) -> torch.Tensor:
+    return (x @ x).exp()
+
+
+def test_what_is_not_recorded_is_named() -> None:
+    """A model that is compiled in parts: what stands between them is an error, or in the account."""
+    x = half(16, 16)
+    function = lambda x: unrecorded(x * 2) + 1  # noqa: E731
+    with pytest.raises(OutsideCall, match="the model runs mm outside of what was compiled: PyTorch cannot record it, or .*outside='host'"):
+        bitmma.torch.compile(function, "h100", fullgraph=False)(x)
+    for choice in ("gemm", "host"):
+        compiled = bitmma.torch.compile(function, "h100", fullgraph=False, outside=choice)
+        found, account = compiled(x), compiled.account
+        products = account.products if choice == "gemm" else account.left
+        assert len(compiled.code) == 2 and sum(products.values()) == 1 and account.host["functions"] == {"exp": 1}, account
+        with bitmma.torch.emulate("h100") if choice == "gemm" else contextlib.nullcontext():
+            assert torch.equal(found, function(x))
+    with pytest.raises(OutsideCall, match="runs mm outside of what was compiled, whose gradient would be the host's"):
+        bitmma.torch.compile(function, "h100", fullgraph=False, outside="gemm")(x.requires_grad_())
+
+    def moves(x: torch.Tensor) -> torch.Tensor:
+        y = (x + 1).reshape(2, -1)
+        torch._dynamo.graph_break()
+        return y.t().clone() * (2 if int(y.shape[0]) == 2 and float(y.detach()[0, 0]) > 0 else 3)
+
+    compiled = bitmma.torch.compile(moves, "h100", fullgraph=False)
+    compiled(torch.ones(4, requires_grad=True)).sum().backward()
+    assert bitmma.torch.compile(torch.nn.Identity(), "h100")(x) is x
+    gathered = bitmma.torch.compile(lambda x: torch._dynamo.disable(lambda x: x.expand(3, 4))(x * 2), "h100", fullgraph=False)
+    assert gathered(torch.ones(4)).shape == (3, 4)
+    with pytest.raises(OutsideCall, match="runs expand"):  # its gradient is a sum
+        gathered(torch.ones(4, requires_grad=True))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_batch_norm_is_trained(dynamic: bool) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(8, 6), torch.nn.BatchNorm1d(6))
+    same = copy.deepcopy(model)
+    compiled = bitmma.torch.compile(model, "h100", dynamic=dynamic)
+    for rows in (5, 7):
+        x = real(rows, 8)
+        found, expected = compiled(x), same(x)
+        found.square().sum().backward()
+        expected.square().sum().backward()
+        assert torch.allclose(found, expected, atol=1e-4)
+    assert all(torch.allclose(one.grad, other.grad, atol=1e-3) for one, other in zip(model.parameters(), same.parameters()))
+    assert torch.allclose(model[1].running_var, same[1].running_var, atol=1e-5) and model[1].num_batches_tracked == 2
 
 
 def test_what_the_host_computed_is_in_the_account() -> None:
@@ -386,6 +448,15 @@ def test_certificates(tmp_path: Path) -> None:
     with pytest.raises(bitmma.torch.inductor.CertificateError, match="an input is of type object"):
         compiled.certify(x, object(), step=lambda compiled, x, _: training(compiled, x))
     assert certificate.differences(on_a100)[0] == "chip is 'h100', and 'a100'"
+    nobody = lambda compiled, x: threading.Thread(target=compiled, args=(x,)).start()  # noqa: E731
+    for empty, step in ((bitmma.torch.compile(torch.nn.Identity(), "h100"), None), (compiled, nobody)):
+        with pytest.raises(bitmma.torch.inductor.CertificateError, match="no graph of the compiled model ran in this thread"):
+            empty.certify(x, step=step)
+    doubled = bitmma.torch.compile(lambda x: x.mul_(2), "h100")
+    before = real(4)
+    assert doubled.certify(before.clone()).inputs == doubled.certify(before.clone()).inputs
+    conjugated = torch.tensor([1 + 2j, 3j])
+    assert digest(conjugated.conj()) == digest(conjugated.conj().resolve_conj()) != digest(conjugated)
     torch._dynamo.reset()
     settings = {"max_autotune_gemm": False, "triton.multi_kernel": 0}
     assert certificate.differences(bitmma.torch.compile(model, "h100", outside="gemm", settings=settings).certify(x, step=training))

@@ -20,7 +20,7 @@ def compile(model: Callable[..., Any], chip: str, *, dynamic: bool | None = None
     """A model, or a function, compiled by Inductor for a chip, whose kernels run here with the chip's bits.
 
     Parameters and inputs stay on the CPU. Forward and backward passes are compiled, once per shape, or for all with ``dynamic``;
-    what was compiled for a chip is kept on disk. Without ``fullgraph`` what Dynamo cannot record runs as PyTorch's own, on the CPU.
+    what was compiled for a chip is kept on disk. Without ``fullgraph`` a model may be compiled in parts; ``outside`` says what becomes of the rest.
 
     The other options are those of :class:`Options`: ``outside="refuse"``, ``attention=None``, ``multiprocessors=None``, ``allow_doubtful=False``, ``settings={}``.
 

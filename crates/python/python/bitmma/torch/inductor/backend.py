@@ -182,7 +182,7 @@ class Backend:
         # a model on the CPU says "cpu" where it would say "cuda"
         autocast: dict[str, Any] = {"dtype": torch.get_autocast_dtype("cpu"), "enabled": torch.is_autocast_enabled("cpu")}
         with self._compiling(), torch.autocast("cuda", **autocast):
-            found: Any = compile_fx(graph, retarget.inputs(given), inner_compile=self._inner)
+            found: Any = compile_fx(graph, retarget.inputs(graph, given), inner_compile=self._inner)
             return found
 
     def _inner(self, graph: torch.fx.GraphModule, given: list[Any], **options: Any) -> Any:

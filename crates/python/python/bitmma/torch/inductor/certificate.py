@@ -36,7 +36,7 @@ def digest(value: Any) -> str:
     if isinstance(value, np.ndarray) and value.dtype != object:
         found.update(f"numpy {value.dtype.str} {value.shape} ".encode() + value.tobytes())
     elif isinstance(value, torch.Tensor):
-        plain = value.detach().cpu().contiguous()
+        plain = value.detach().cpu().resolve_conj().resolve_neg().contiguous()
         found.update(f"{plain.dtype} {tuple(plain.shape)} ".encode())
         found.update(plain.view(-1).view(torch.uint8).numpy().tobytes() if plain.numel() else b"")
     elif isinstance(value, (int, float, complex, str, bytes, type(None), torch.dtype, torch.device, np.generic)):
@@ -138,11 +138,13 @@ def certified(backend: Backend, model: Any, run: Callable[[], Any], inputs: Any)
         if kernels.setdefault(name, known) != known:
             kernels[f"{name} {known[0][:8]}"] = known
 
-    held = of_model(model)
+    # before it runs, which may change them
+    held, given = of_model(model), [digest(one) for one in torch.utils._pytree.tree_leaves(inputs)]
     with backend.watched(ran, launched):
         run()
+    if not graphs:
+        raise CertificateError("no graph of the compiled model ran in this thread: there is nothing to certify")
     about = {"bitmma": _bitmma.__version__, "torch": torch.__version__, "triton": triton.__version__, "multiprocessors": backend.launcher.device._multiprocessors}
-    leaves = torch.utils._pytree.tree_leaves(inputs)
     # how many it has is said once, whether it was given or is known
     options = {**asdict(backend.options), "multiprocessors": about["multiprocessors"]}
-    return Certificate(about, options, held, [digest(one) for one in leaves], dict(sorted(kernels.items())), graphs)
+    return Certificate(about, options, held, given, dict(sorted(kernels.items())), graphs)

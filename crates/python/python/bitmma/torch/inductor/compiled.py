@@ -24,13 +24,14 @@ class Compiled:
 
     @_disable_dynamo  # another torch.compile around it would compile the model for this machine
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        stance = torch._dynamo.eval_frame._stance.stance
-        if stance not in ("default", "fail_on_recompile"):
-            raise Error(f"a model that is compiled for {self.chip} is called under torch.compiler.set_stance({stance!r}), with which PyTorch would run it as it is")
+        stance = torch._dynamo.eval_frame._stance
+        if stance.stance not in ("default", "fail_on_recompile") or stance.backend is not None:
+            raise Error(f"a model that is compiled for {self.chip} is called under torch.compiler.set_stance({stance.stance!r}), with which PyTorch would run it as it is")
         emulation = threads.acting()
         if emulation is not None:  # PyTorch would run the model as it is
             raise Error(f"a model that is compiled for {self.chip} is called inside of an emulation of {emulation.arithmetic.label}: call it outside")
-        return self._call(*args, **kwargs)
+        with outside.Unrecorded(self._backend.options.outside, self._backend.emulation):
+            return self._call(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         if name in ("_model", "_call", "_backend"):

@@ -1,21 +1,28 @@
-"""Calls in the code of a graph that are no kernel of its own: of libraries, and of PyTorch's operations."""
+"""What no kernel of a graph computes: calls in its code, of libraries and of PyTorch's operations, and what a model runs outside of its graphs."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import Counter
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from ..._lock import LOCK
 from ...errors import Error, OptionError
-from ..account import Account, kind_of
+from ..account import Account, base_name, kind_of, kind_of_call
+from ..emulation import emulate
 from ..operations import has_products
+from . import running
 
 #: What becomes of them.
 OUTSIDE = ("refuse", "gemm", "host")
 #: Names of what only makes or describes memory, and of what draws seeds (:mod:`.seeds`).
 _DESCRIBES = re.compile(r"randint\.low_out|empty_strided\w*|reinterpret_tensor|assert_\w+|_alloc_from_pool|set_|copy_|item")
+#: Operations that are exact, and so are their gradients.
+_MOVES = re.compile(r"view\w*|_unsafe_view|_reshape_alias|as_strided|alias|detach|clone|_to_copy|copy|t|transpose|permute|slice|select|split\w*|unbind|(un)?squeeze")
 
 
 class OutsideCall(Error):
@@ -54,10 +61,10 @@ def is_exact(name: str) -> bool:
 def count(found: Counter[str], account: Account) -> None:
     """Calls that the host has computed, in the account; its caller holds the lock."""
     for name, times in found.items():
-        func = _function(name)
         if has_products(f"aten::{name}"):
             account.left[f"{name}: outside='host'"] += times
         else:
+            func = _function(name)
             account.host["other" if func is None else kind_of(func)][name] += times
 
 
@@ -69,3 +76,41 @@ def refuse(found: Counter[str]) -> None:
             f"the compiled model calls {', '.join(wrong)}, which no kernel of Triton computes: outside='gemm' computes products by the chip's "
             "instruction, K in order, and the rest on the host; outside='host' leaves all of it to PyTorch; the account lists every call"
         )
+
+
+class Unrecorded(TorchDispatchMode):
+    """In this block what a model runs outside of its graphs is what ``outside`` says."""
+
+    def __init__(self, outside: str, emulation: emulate) -> None:
+        super().__init__()
+        self._outside, self._emulation = outside, emulation
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Dynamo records all the same."""
+        return True
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if running.is_inside():
+            return func(*args, **kwargs)
+        name, kind = base_name(func), kind_of_call(func, args)
+        is_differentiated = torch.is_grad_enabled() and any(isinstance(one, torch.Tensor) and one.requires_grad for one in args)
+        if kind == "exact" and (not is_differentiated or _MOVES.fullmatch(name)):
+            return func(*args, **kwargs)
+        if self._outside == "refuse":
+            raise OutsideCall(
+                f"the model runs {name} outside of what was compiled: PyTorch cannot record it, or torch.compile is off (TORCHDYNAMO_DISABLE, "
+                "set_stance, suppress_errors, recompile_limit); outside='host' leaves it to PyTorch; the account lists every call"
+            )
+        if self._outside == "gemm":
+            if is_differentiated and has_products(func.name()):
+                raise OutsideCall(f"the model runs {name} outside of what was compiled, whose gradient would be the host's: call it under torch.no_grad()")
+            with self._emulation:
+                return func(*args, **kwargs)
+        if has_products(func.name()):
+            with LOCK:
+                self._emulation.account.left[f"{name}: outside='host'"] += 1
+        else:
+            self._emulation.account.operation(func, args)
+        return func(*args, **kwargs)

@@ -70,17 +70,15 @@ def _as_products(*args: Any, **kwargs: Any) -> torch.Tensor:
     return attentions.math(None, *args, **kwargs)  # type: ignore[arg-type]
 
 
-def inputs(given: list[Any]) -> list[Any]:
-    """The inputs of a graph as fake ones on the GPU."""
+def inputs(graph: torch.fx.GraphModule, given: list[Any]) -> list[Any]:
+    """The inputs of a graph as fake ones on the GPU. Numbers that Dynamo passes as tensors stay on the CPU, where code for a GPU reads them."""
+    arguments = (node.meta.get("grapharg") for node in graph.graph.nodes if node.op == "placeholder")
     context = TracingContext.try_get()
     mode: Any = detect_fake_mode(given) or (context.fake_mode if context is not None else None)
     found = []
-    for one in given:
-        if isinstance(one, torch.Tensor):
+    for one, argument in zip(given, arguments):
+        if isinstance(one, torch.Tensor) and not getattr(argument, "pass_arg_as_tensor", False):
             one = one if isinstance(one, FakeTensor) else mode.from_tensor(one)
-            if one.dim() == 0 and one.item_memo is not None:  # a number that Dynamo made an input
-                found.append(one)
-                continue
             with mode:
                 fake = torch.empty_strided(one.shape, one.stride(), dtype=one.dtype, device=GPU, requires_grad=one.requires_grad)
             one = torch.nn.Parameter(fake, requires_grad=one.requires_grad) if isinstance(one, torch.nn.Parameter) else fake

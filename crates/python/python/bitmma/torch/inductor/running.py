@@ -36,6 +36,11 @@ def running(backend: Backend) -> Iterator[None]:
         _HERE.backend = before
 
 
+def is_inside() -> bool:
+    """Whether this thread runs a graph."""
+    return _HERE.backend is not None
+
+
 def launch(kernel: Any, *about: Any) -> None:
     """A kernel of a graph, as Triton's launcher is called."""
     if _HERE.backend is None:
