@@ -1,19 +1,22 @@
 //! What other runs of a launch show: whether what seems a race matters, and with what it races.
 
+use std::sync::Mutex;
+
 use super::global::Global;
-use super::guesses::{Wrong, rounds};
+use super::guesses::{Guesses, Wrong, rounds};
 use super::launch::{Given, How, Launch, Outcome, Report};
 use super::running::Order;
 use crate::error::Error;
 
-/// What a run costs: instructions of threads, and as much for the memory that is made anew.
+/// What a run costs: instructions of threads, and as much for guesses and the memory that is made anew.
 fn work(global: &Global, report: &Report) -> u64 {
-    report.instructions + global.bytes() / 16
+    let guesses = global.guesses.as_ref().and_then(|guesses| guesses.lock().ok());
+    report.instructions + global.bytes() / 16 + guesses.map_or(0, |guesses| 64 * guesses.loads)
 }
 
 /// Mixed orders in which a launch runs besides: more of a short one.
 fn mixed(work: u64) -> u64 {
-    (0x10_0000 / work.max(1)).min(4)
+    (0x10_0000 / work.max(1)).min(3)
 }
 
 impl Launch<'_> {
@@ -74,8 +77,8 @@ impl Launch<'_> {
         report: &Report,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<(), Error> {
-        let seen = global.guesses.as_ref().and_then(|guesses| guesses.lock().ok());
-        if !seen.is_some_and(|seen| seen.have_met) {
+        let have_met = |guesses: &Mutex<Guesses>| guesses.lock().is_ok_and(|guesses| guesses.have_met);
+        if !global.guesses.as_ref().is_some_and(have_met) {
             return Ok(());
         }
         let work = work(global, report);

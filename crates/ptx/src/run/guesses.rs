@@ -19,12 +19,11 @@ pub(super) type Place = (u32, u64);
 /// Places that are followed; of more, one in two, in four and so on.
 const MOST_PLACES: usize = 1 << 15;
 
-/// Writes of a place that are kept, if there are few places and many.
-const MOST_WRITES: usize = 512;
-const FEWEST_WRITES: usize = 32;
+/// Writes of a place that are kept.
+const MOST_WRITES: usize = 48;
 
 /// Warps of which it is known when they wrote what is not kept.
-const MOST_DROPPED: usize = 1024;
+const MOST_DROPPED: usize = 128;
 
 /// Loads of a warp that are wrong in the first two runs, without exception.
 const ALL_WRONG: u32 = 16;
@@ -34,7 +33,7 @@ const MOST_WRONG: u32 = 256;
 
 /// Runs with wrong guesses in one order: more of a short launch.
 pub(super) fn rounds(work: u64) -> u32 {
-    (0x80_0000 / work.max(1)).clamp(3, 16) as u32
+    (0x80_0000 / work.max(1)).clamp(3, 8) as u32
 }
 
 /// What loads read that may be first guesses.
@@ -45,6 +44,8 @@ pub(super) struct Guesses {
     places: HashMap<Place, History>,
     /// Whether a place that one warp's guess has read was written by another.
     pub(super) have_met: bool,
+    /// Loads so far.
+    pub(super) loads: u64,
     /// By the step of a load its line, a thread, and its first race.
     pub(super) races: BTreeMap<usize, (u32, Thread, Race)>,
 }
@@ -77,8 +78,7 @@ struct Write {
 
 impl History {
     /// What a warp may find in some bytes: what the last write left that is ordered before it, or is its own, and what those since did.
-    /// With each the warp whose write it is, of those that are not ordered before.
-    fn may_be(&self, bytes: u16, by: By<'_>) -> impl Iterator<Item = (u128, Option<Agent>)> {
+    fn may_be(&self, bytes: u16, by: By<'_>) -> impl Iterator<Item = u128> {
         let knows = |agent: Agent, time: u32| by.clocks.knows_agent(by.warp, agent, time);
         let writes = move || self.writes.iter().filter(move |write| write.bytes & bytes != 0);
         let last = writes().rev().find(|write| knows(write.by, write.time));
@@ -89,12 +89,12 @@ impl History {
         // what a write left that is not kept is not known
         let last = (since == known).then(|| last.map_or(self.first, |write| write.left));
         let others = writes().filter(move |write| write.index >= since);
-        last.map(|left| (left, None)).into_iter().chain(others.map(|write| (write.left, Some(write.by))))
+        last.into_iter().chain(others.map(|write| write.left))
     }
 
-    /// Notes a write; `most` are kept.
-    fn push(&mut self, write: Write, most: usize) {
-        if self.writes.len() >= most {
+    /// Notes a write.
+    fn push(&mut self, write: Write) {
+        if self.writes.len() >= MOST_WRITES {
             let older = self.writes.len() / 2;
             if self.dropped.len() < MOST_DROPPED {
                 let mut index = 0;
@@ -156,13 +156,16 @@ impl Guesses {
         Some(self.places.entry(place).or_insert_with(new))
     }
 
-    /// A load reads some bytes of a place, which holds this. The first warp whose write is not ordered before it.
+    /// A load reads some bytes of a place, which holds this. The last warp that wrote them, if its write is not ordered before it.
     pub(super) fn reads(&mut self, (place, now): (Place, u128), bytes: u16, by: By<'_>) -> Option<Agent> {
         let history = self.history(place, Some(now))?;
         let agent = agent(by);
         history.guess =
             Some(history.guess.map_or((agent, false), |(first, more)| (first, more || first != agent)));
-        let found = history.may_be(bytes, by).find_map(|(_, writer)| writer);
+        let last = history.writes.iter().rev().find(|write| write.bytes & bytes != 0);
+        let found =
+            last.filter(|write| !by.clocks.knows_agent(by.warp, write.by, write.time)).map(|write| write.by);
+        self.loads += 1;
         self.have_met |= found.is_some();
         found
     }
@@ -183,7 +186,7 @@ impl Guesses {
         }
         let keep =
             (0..16).filter(|byte| bytes >> byte & 1 != 0).fold(0, |keep, byte| keep | 0xff << (8 * byte));
-        let held = self.history(place, None)?.may_be(bytes, by).map(|(held, _)| held);
+        let held = self.history(place, None)?.may_be(bytes, by);
         let all: Vec<u128> = held.filter(|held| (held ^ now) & keep != 0).collect();
         match round {
             0 => all.first().copied(),
@@ -199,10 +202,9 @@ impl Guesses {
         (bytes, follows): (u16, bool),
         by: By<'_>,
     ) {
-        let most = (MOST_PLACES * FEWEST_WRITES / self.places.len().max(1)).min(MOST_WRITES);
         let Some(history) = self.history(place, follows.then_some(before)) else { return };
         let agent = agent(by);
-        history.push(Write { index: history.count, left, bytes, by: agent, time: by.now }, most);
+        history.push(Write { index: history.count, left, bytes, by: agent, time: by.now });
         let meets = history.guess.is_some_and(|(first, more)| more || first != agent);
         self.have_met |= meets;
     }
