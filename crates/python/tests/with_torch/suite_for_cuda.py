@@ -97,6 +97,9 @@ def test_copies_of_objects():
     assert copy.deepcopy(torch.nn.Linear(2, 2).cuda()).weight.is_cuda
     pinned = torch.ones(3).pin_memory()
     assert pinned.is_pinned() and pinned.to("cuda", non_blocking=True).is_cuda and not torch.ones(3).is_pinned()
+    there = torch.ones(3, device="cuda")
+    assert there.to("cpu", non_blocking=True).is_pinned() and torch.empty_like(there, device="cpu", pin_memory=True).is_pinned() and not there.cpu().is_pinned()
+    assert torch.cuda.Stream.priority_range() == (0, -3)
     assert torch.empty(3, pin_memory=True).shape == (3,)
 
 

@@ -358,6 +358,19 @@ def test_ctc_loss_with_lengths_on_the_cpu():
     assert not there.is_cuda and torch.equal(there, expected) and torch.equal(again.grad, own.grad)
 
 
+def test_shapes_without_memory():
+    """Tensors of FakeTensorMode are those of a GPU, and nothing is computed."""
+    with torch._subclasses.FakeTensorMode():
+        x = torch.randn(3, 1, 4, device="cuda", requires_grad=True)
+        found = torch.nn.LSTM(4, 4, device="cuda")(x)[0]
+        found.sum().backward()
+        attended = F.scaled_dot_product_attention(x, x, x)
+        with pytest.raises(Exception, match="_ctc_loss"):  # its shape is not known, as on the CPU
+            F.ctc_loss(x.log_softmax(2), torch.tensor([[1]]), (2,), (1,))
+    assert found.is_cuda and attended.is_cuda and x.grad.is_cuda and found.shape == x.grad.shape == (3, 1, 4)
+    assert (torch.ones(3, device="cuda", requires_grad=True) * 2).requires_grad
+
+
 def test_recurrent_layers_and_attention_keep_to_the_gpu():
     layer, x = torch.nn.LSTM(4, 4, 2, dropout=0.5, device="cuda"), torch.ones(5, 1, 4, device="cuda")
     q = torch.randn(1, 2, 8, 16, device="cuda")

@@ -189,8 +189,8 @@ def is_traced(args: tuple[Any, ...]) -> bool:
 
 
 def is_recorded() -> bool:
-    """Whether ``make_fx`` (``torch.func.linearize``) records operations: in a mode that they come to after those of users."""
-    return torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.PROXY) is not None
+    """Whether ``make_fx`` (``torch.func.linearize``) records operations, or FakeTensorMode their shapes: in a mode that they come to after those of users."""
+    return any(torch._C._get_dispatch_mode(key) is not None for key in (torch._C._TorchDispatchModeKey.PROXY, torch._C._TorchDispatchModeKey.FAKE))
 
 
 def _stand_ins() -> tuple[type, ...]:

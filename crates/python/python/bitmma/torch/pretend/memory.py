@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from ..operations import is_traced
+
 #: The GPU that there seems to be.
 GPU = torch.device("cuda", 0)
 CPU = torch.device("cpu")
@@ -72,6 +74,8 @@ def host_storage(storage: Any) -> Any:
 
 def to_gpu(tensor: torch.Tensor, storage: Any = None) -> torch.Tensor:
     """A tensor on the CPU as one on the GPU, of the same memory; ``storage`` is its storage there, if it has one."""
+    if is_traced((tensor,)):  # it has no memory
+        return tensor.cuda()
     if storage is None:
         storage = storage_on_gpu(tensor.untyped_storage())
     about = {
@@ -83,6 +87,8 @@ def to_gpu(tensor: torch.Tensor, storage: Any = None) -> torch.Tensor:
 
 def to_host(tensor: torch.Tensor) -> torch.Tensor:
     """A tensor on the GPU as one on the CPU, of the same memory."""
+    if is_traced((tensor,)):
+        return tensor.cpu()
     if tensor._is_zerotensor():  # it has no memory
         return torch.zeros(tensor.shape, dtype=tensor.dtype, device=CPU)
     host = host_storage(tensor.untyped_storage())

@@ -127,7 +127,7 @@ def _describes(func: Any) -> bool:
 def _is_composite(name: str) -> bool:
     """Whether an operation is made of others on every device."""
     has = torch._C._dispatch_has_kernel_for_dispatch_key
-    return has(name, "CompositeImplicitAutograd") and not has(name, "CUDA")
+    return name.startswith("prim::") or has(name, "CompositeImplicitAutograd") and not has(name, "CUDA")
 
 
 def _any(test: Callable[[Any], bool], values: Any) -> bool:
@@ -267,6 +267,8 @@ def run(func: Any, args: Any, kwargs: dict[str, Any], emulated: Callable[[], Abs
             return whole[0] if len(facts.written) == 1 else tuple(whole)
         sides.follow()
         if not on_gpu:
+            if kwargs.get("pin_memory") or (kwargs.get("non_blocking") and facts.name == "_to_copy" and sides.gpu):  # as PyTorch's copies are
+                pin(found)
             return found
         stay = _STAY.get(facts.name)
         if stay is not None:

@@ -19,6 +19,11 @@ class Stream:
         self.stream_id = self.cuda_stream = about.get("stream_id", Stream._numbers)
         self.device_type = int(about.get("device_type", 1))
 
+    @staticmethod
+    def priority_range() -> tuple[int, int]:
+        """The least and the greatest priority that PyTorch gives."""
+        return 0, -3
+
     def wait_event(self, event: Any) -> None:
         """What is waited for is done."""
 
