@@ -42,17 +42,15 @@ pub(crate) fn first_guesses(function: &Function, flow: &Flow) -> Vec<(usize, Sco
         let scope = scope(|word| all[swap].has(word));
         for load in places.moved_from(&all[swap].operands[2]) {
             let moves = || registers(&place.0).any(|base| effects(&all[load]).0.contains(&base));
-            // what is loaded has what is exchanged
-            let has = |(terms, offset): Place| {
+            // what is exchanged has a part of what is loaded, or all of it and more
+            let meets = |(terms, offset): Place| {
                 let (Some(swapped), Some(loaded)) = (bits(&all[swap]), loaded(&all[load])) else {
                     return false;
                 };
-                let from = place.1.wrapping_sub(offset);
-                terms == place.0
-                    && from >= 0
-                    && from.saturating_add(i64::from(swapped / 8)) <= i64::from(loaded / 8)
+                let apart = place.1.wrapping_sub(offset);
+                terms == place.0 && -i64::from(swapped / 8) < apart && apart < i64::from(loaded / 8)
             };
-            if space(&all[swap]) == space(&all[load]) && places.of(load, 1).is_some_and(has) && !moves() {
+            if space(&all[swap]) == space(&all[load]) && places.of(load, 1).is_some_and(meets) && !moves() {
                 match found.iter_mut().find(|(at, _)| *at == load) {
                     Some((_, least)) => *least = scope.min(*least),
                     None => found.push((load, scope)),

@@ -70,6 +70,11 @@ impl Spin {
         self.has_stopped
     }
 
+    /// It lets others go on, of this block and of others, as if it waited for them.
+    pub(super) fn gives_way(&mut self) {
+        (self.has_stopped, self.has_changed) = (true, true);
+    }
+
     /// Whether the warp stopped for that.
     pub(super) fn has_stopped(&mut self) -> bool {
         std::mem::take(&mut self.has_stopped)

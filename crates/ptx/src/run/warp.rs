@@ -386,9 +386,12 @@ impl Warp {
                     self.state = State::InWarpgroup { at: self.groups.at };
                     break Ok(());
                 }
-                Op::Store(_) | Op::Atomic(_)
-                    if !self.has_let_others && self.lets_others(&step.op, mask, block) =>
+                op @ (Op::Load(_) | Op::Store(_) | Op::Atomic(_))
+                    if !self.has_let_others && self.lets_others(op, mask, block) =>
                 {
+                    if matches!(op, Op::Load(_)) {
+                        self.spin.gives_way();
+                    }
                     self.has_let_others = true;
                     executed -= u64::from(mask.count_ones());
                     self.steps -= u64::from(traces);
