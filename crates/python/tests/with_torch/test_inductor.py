@@ -320,7 +320,7 @@ def test_what_is_not_recorded_is_named() -> None:
     """A model that is compiled in parts: what stands between them is an error, or in the account."""
     x = half(16, 16)
     function = lambda x: unrecorded(x * 2) + 1  # noqa: E731
-    with pytest.raises(OutsideCall, match="the model runs mm outside of what was compiled: PyTorch cannot record it, or .*outside='host'"):
+    with pytest.raises(OutsideCall, match="the model runs mm outside of what was compiled, or its gradient would: PyTorch cannot record it, or .*outside='host'"):
         bitmma.torch.compile(function, "h100", fullgraph=False)(x)
     for choice in ("gemm", "host"):
         compiled = bitmma.torch.compile(function, "h100", fullgraph=False, outside=choice)
@@ -344,6 +344,44 @@ def test_what_is_not_recorded_is_named() -> None:
     assert gathered(torch.ones(4)).shape == (3, 4)
     with pytest.raises(OutsideCall, match="runs expand"):  # its gradient is a sum
         gathered(torch.ones(4, requires_grad=True))
+
+
+def test_what_rounds_is_told_from_what_moves() -> None:
+    """Outside of graphs, and of calls in their code."""
+    x, i = real(8, 8), torch.arange(1, 9)
+    zeros, pairs = torch.zeros(8, dtype=torch.int64), torch.view_as_complex(real(4, 2))
+    rounds: list[Any] = [
+        lambda: i / (i + 2), lambda: i.sin(), lambda: i * 0.1, lambda: i.sum(dtype=torch.float32), lambda: torch.add(i, 0.3, out=torch.empty(8)),
+        lambda: torch.linspace(0, 1, 7), lambda: torch.arange(0, 1, 0.1), lambda: torch.hann_window(9), lambda: pairs.abs(), lambda: x.round(decimals=2),
+        lambda: x.scatter(0, zeros[None], x, reduce="add"), lambda: torch.bincount(zeros, weights=x[0]), lambda: F.leaky_relu(x, 0.3), lambda: torch.rand(3),
+    ]  # fmt: skip
+    moves: list[Any] = [
+        lambda: i // 2 + i * 3, lambda: torch.arange(5), lambda: x.abs().round(), lambda: torch.bincount(i), lambda: i.float(), lambda: x.sort()[0],
+        lambda: torch.ones_like(x), lambda: x.scatter(0, zeros[None], x), lambda: i & 1, lambda: x > 0,
+    ]  # fmt: skip
+    with torch.no_grad():
+        for run in rounds:
+            with pytest.raises(OutsideCall):
+                bitmma.torch.compile(lambda run=torch._dynamo.disable(run): run(), "h100", fullgraph=False)()
+        for run in moves:
+            bitmma.torch.compile(lambda run=torch._dynamo.disable(run): run(), "h100", fullgraph=False)()
+    torch._dynamo.reset()
+    for inside in (lambda: pairs.abs(), lambda: torch.bincount(zeros, weights=x[0], minlength=4)):
+        with pytest.raises(Exception, match="which no kernel of Triton computes"):
+            bitmma.torch.compile(inside, "h100")()
+    assert bitmma.torch.compile(lambda: torch.bincount(i, minlength=4), "h100", fullgraph=False)().sum() == 8
+    torch._dynamo.reset()
+
+    def asks(x: torch.Tensor) -> torch.Tensor:
+        y = x.sin()
+        return y * 2 if y.max().item() > 1e9 else y.cos()
+
+    x.requires_grad_()
+    bitmma.torch.compile(asks, "h100", fullgraph=False)(x).sum().backward()
+    found = bitmma.torch.compile(lambda x: (x.diagonal(), x.unfold(0, 2, 2), x.sin()), "h100")(x)
+    assert found[0].shape == (8,)
+    with pytest.raises(OutsideCall, match="runs expand"):
+        bitmma.torch.compile(lambda x: (x[:1].expand(4, 8), x.sin()), "h100")(x)
 
 
 @pytest.mark.parametrize("dynamic", [False, True])

@@ -9,10 +9,11 @@ from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from ..._lock import LOCK
 from ...errors import Error, OptionError
-from ..account import Account, base_name, kind_of, kind_of_call
+from ..account import Account, base_name, kind_of
 from ..emulation import emulate
 from ..operations import has_products
 from . import running
@@ -21,8 +22,13 @@ from . import running
 OUTSIDE = ("refuse", "gemm", "host")
 #: Names of what only makes or describes memory, and of what draws seeds (:mod:`.seeds`).
 _DESCRIBES = re.compile(r"randint\.low_out|empty_strided\w*|reinterpret_tensor|assert_\w+|_alloc_from_pool|set_|copy_|item")
-#: Operations that are exact, and so are their gradients.
-_MOVES = re.compile(r"view\w*|_unsafe_view|_reshape_alias|as_strided|alias|detach|clone|_to_copy|copy|t|transpose|permute|slice|select|split\w*|unbind|(un)?squeeze")
+#: Operations that are exact, and whose gradients are, or that have none.
+_MOVES = re.compile(
+    r"view\w*|_unsafe_view|_reshape_alias|as_strided|expand|unfold|alias|detach|clone|_to_copy|copy|t|transpose|permute|slice|select|split\w*|unbind|diagonal|(un)?squeeze"
+    r"|_local_scalar_dense|(empty|zeros|ones|full)_like|new_\w+|is_\w+|eq|ne|lt|le|gt|ge|equal"
+)
+#: Operations that round, though others of their names only move or choose.
+_ROUNDS = re.compile(r"(leaky_relu|linspace|(?!(select|slice|diagonal)_)\w+_backward)\..*|scatter\.\w*reduce\w*|round\.decimals")
 
 
 class OutsideCall(Error):
@@ -41,6 +47,8 @@ def calls(code: str) -> Counter[str]:
     body = re.sub(r"'''.*?'''", "", code, flags=re.DOTALL)
     found = re.findall(r"\b(?:extern_kernels|torch\.ops|aten|inductor_ops|quantized_decomposed)\.([\w.]+)\(", body)
     found += re.findall(r"\b(cpp_fused\w*)\(", body)  # kernels of the host
+    weighted = re.findall(r"\baten\.bincount\.default\(\w+, (?!None)[a-z]", body)
+    found = [one for one in found if not one.endswith("bincount.default")] + ["bincount.weights"] * len(weighted) if weighted else found
     return Counter(name.removeprefix("aten.") for name in found if not any(map(_DESCRIBES.fullmatch, (name.removeprefix("aten."), name.split(".")[-1]))))
 
 
@@ -55,7 +63,8 @@ def _function(name: str) -> Any:
 def is_exact(name: str) -> bool:
     """Whether a call gives the same bits everywhere: it moves, chooses or compares."""
     func = _function(name)
-    return func is not None and kind_of(func) == "exact"
+    of_complex = name.split(".")[0] in ("abs", "sgn")  # others are kernels
+    return func is not None and kind_of(func) == "exact" and not of_complex and not _ROUNDS.fullmatch(name if "." in name else f"{name}.")
 
 
 def count(found: Counter[str], account: Account) -> None:
@@ -78,6 +87,24 @@ def refuse(found: Counter[str]) -> None:
         )
 
 
+def _is_real(dtype: torch.dtype) -> bool:
+    return dtype.is_floating_point or dtype.is_complex
+
+
+def _rounds(func: Any, name: str, values: list[Any]) -> bool:
+    """Whether an operation on these rounds. One that is given integers alone may all the same, and then gives numbers that are none."""
+    if kind_of(func) == "exact":
+        if name in ("abs", "sgn"):
+            return any(isinstance(one, torch.Tensor) and one.is_complex() for one in values)
+        if name == "bincount":
+            return any(isinstance(one, torch.Tensor) and one.is_floating_point() for one in values)
+        if name == "arange":
+            return any(isinstance(one, float) for one in values)
+        return bool(_ROUNDS.fullmatch(f"{name}.{func._overloadname}"))
+    is_float = lambda one: isinstance(one, (float, complex)) or _is_real(one.dtype if isinstance(one, torch.Tensor) else one)  # noqa: E731
+    return kind_of(func) == "random" or any(is_float(one) for one in values if isinstance(one, (float, complex, torch.Tensor, torch.dtype)))
+
+
 class Unrecorded(TorchDispatchMode):
     """In this block what a model runs outside of its graphs is what ``outside`` says."""
 
@@ -94,13 +121,20 @@ class Unrecorded(TorchDispatchMode):
         kwargs = kwargs or {}
         if running.is_inside():
             return func(*args, **kwargs)
-        name, kind = base_name(func), kind_of_call(func, args)
-        is_differentiated = torch.is_grad_enabled() and any(isinstance(one, torch.Tensor) and one.requires_grad for one in args)
-        if kind == "exact" and (not is_differentiated or _MOVES.fullmatch(name)):
-            return func(*args, **kwargs)
+        name, values = base_name(func), tree_leaves((args, kwargs))
+        tensors = [one for one in values if isinstance(one, torch.Tensor)]
+        is_differentiated = torch.is_grad_enabled() and any(one.requires_grad for one in tensors)
+        if not _rounds(func, name, values) and (not is_differentiated or _MOVES.fullmatch(name)):
+            found = func(*args, **kwargs)
+            if kind_of(func) != "exact":  # of integers
+                is_exact = not any(isinstance(one, torch.Tensor) and _is_real(one.dtype) for one in tree_leaves(found))
+            else:  # the gradient of a view that has an element twice is a sum
+                is_exact = not (is_differentiated and name in ("as_strided", "expand", "unfold")) or torch._debug_has_internal_overlap(found) == 0
+            if is_exact:
+                return found
         if self._outside == "refuse":
             raise OutsideCall(
-                f"the model runs {name} outside of what was compiled: PyTorch cannot record it, or torch.compile is off (TORCHDYNAMO_DISABLE, "
+                f"the model runs {name} outside of what was compiled, or its gradient would: PyTorch cannot record it, or torch.compile is off (TORCHDYNAMO_DISABLE, "
                 "set_stance, suppress_errors, recompile_limit); outside='host' leaves it to PyTorch; the account lists every call"
             )
         if self._outside == "gemm":
