@@ -66,13 +66,14 @@ impl Warp {
     /// of other blocks: so it comes late, after what they do meanwhile.
     pub(super) fn lets_others(&self, op: &Op, mask: u32, block: &Block<'_>) -> bool {
         let launch = block.launch;
-        if !launch.order.is_together || !launch.global.looks || launch.threads() <= LANES {
+        if !launch.order.is_together || !launch.global.looks {
             return false;
         }
         let (region, address) = match op {
             Op::Load(access) => {
                 return launch.order != Order::FIRST && access.order.is_some_and(|order| order.guesses);
             }
+            _ if launch.threads() <= LANES => return false,
             // those that first guesses meet come when they come: so wrong guesses do not change their order, and the opposite order of
             // warps is another one
             Op::Store(access) if access.order.is_none() || !launch.kernel.guesses => {

@@ -353,12 +353,12 @@ const RACES: &[Wrong] = &[
     ),
     (
         "a guess after the own addition, of which others may make more",
-        2,
-        64,
+        3,
+        32,
         "setp.ne.u32 %p2, %r4, 0; @%p2 bra end; red.global.add.u32 [%d1+4096], 1;\n\
          ld.global.b32 %r10, [%d1+4096]; mov.b32 %r13, %r10;\n\
          again: mov.b32 %r11, %r10; add.u32 %r12, %r11, 1; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
-         setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; mad.lo.u32 %r14, %r2, 64, %r1; mul.wide.u32 %d4, %r14, 4;\n\
+         setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; mad.lo.u32 %r14, %r2, 32, %r1; mul.wide.u32 %d4, %r14, 4;\n\
          add.s64 %d4, %d4, %d1; st.global.b32 [%d4+8192], %r13; end:",
         &["line 10: reads bytes 4096 to 4099 of argument 0, which"],
     ),
