@@ -158,15 +158,18 @@ impl Guesses {
 
     /// A load reads some bytes of a place, which holds this. The last warp that wrote them, if its write is not ordered before it.
     pub(super) fn reads(&mut self, (place, now): (Place, u128), bytes: u16, by: By<'_>) -> Option<Agent> {
+        let have_met = self.have_met;
         let history = self.history(place, Some(now))?;
         let agent = agent(by);
         history.guess =
             Some(history.guess.map_or((agent, false), |(first, more)| (first, more || first != agent)));
-        let last = history.writes.iter().rev().find(|write| write.bytes & bytes != 0);
-        let found =
-            last.filter(|write| !by.clocks.knows_agent(by.warp, write.by, write.time)).map(|write| write.by);
+        let is_unknown = |write: &&Write| !by.clocks.knows_agent(by.warp, write.by, write.time);
+        let mut writes = history.writes.iter().rev().filter(|write| write.bytes & bytes != 0);
+        let found = writes.next().filter(is_unknown).map(|write| write.by);
+        // in another order it could come after the own one
+        let meets = found.is_some() || !have_met && writes.any(|write| is_unknown(&write));
         self.loads += 1;
-        self.have_met |= found.is_some();
+        self.have_met |= meets;
         found
     }
 

@@ -373,6 +373,16 @@ const RACES: &[Wrong] = &[
         &["line 10: reads bytes 4100 to 4103 of argument 0, which"],
     ),
     (
+        "a guess after the own addition, which comes last in the order of blocks",
+        2,
+        32,
+        "setp.ne.u32 %p2, %r4, 0; @%p2 bra end; red.global.add.u32 [%d1+4096], 1; setp.eq.u32 %p3, %r2, 0; @%p3 bra end;\n\
+         ld.global.b32 %r10, [%d1+4096]; mov.b32 %r13, %r10;\n\
+         again: mov.b32 %r11, %r10; add.u32 %r12, %r11, 1; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
+         setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; st.global.b32 [%d1+8192], %r13; end:",
+        &["line 10: reads bytes 4096 to 4099 of argument 0, which"],
+    ),
+    (
         "a guess of 16 bits beside an addition to 32, which is stored",
         2,
         1,
