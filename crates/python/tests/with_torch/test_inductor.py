@@ -413,6 +413,41 @@ def test_any_size_with_numbers() -> None:
         assert torch.allclose(compiled(x), F.layer_norm(x, (8,)), atol=1e-5)
 
 
+def test_what_depends_on_tuning() -> None:
+    """Sums along a dimension depend on the configuration that a GPU would measure as the fastest; a product does not."""
+    compiled = bitmma.torch.compile(lambda x: x.exp().sum(-1), "h100", settings={"max_autotune": True})
+    x = real(4, 3000)
+    (tuned,) = compiled.tuning(x)
+    assert sum(kernel.launches for kernel in compiled.kernels.values()) == 1, "what is tried is not counted"
+    assert "exp_sum" in tuned.name and len(tuned.same) + len(tuned.differ) + len(tuned.unknown) > 3, tuned
+    assert tuned.differ and tuned.chosen.startswith("XBLOCK") and f"{next(iter(tuned.differ))}: " in str(tuned)
+    torch._dynamo.reset()
+    product = bitmma.torch.compile(torch.matmul, "h100", settings={"max_autotune_gemm_search_space": "DEFAULT"})
+    (tuned,) = product.tuning(half(16, 16), half(16, 16))
+    assert tuned.same and not tuned.differ and not tuned.unknown and "BLOCK_K" in tuned.chosen, tuned
+    torch._dynamo.reset()
+    (tuned,) = bitmma.torch.compile(torch.exp, "h100").tuning(x)
+    assert tuned.same and not tuned.differ and not tuned.unknown, tuned
+
+
+def test_code_that_inductor_wrote(tmp_path: Path) -> None:
+    layer, x = torch.nn.Linear(64, 32).bfloat16(), half(8, 64)
+    compiled = bitmma.torch.compile(lambda x, w, b: F.linear(x, w, b).softmax(-1), "h100")
+    weight, bias = (one.detach() for one in layer.parameters())
+    expected = compiled(x, weight, bias)
+    (tmp_path / "code.py").write_text(compiled.code[0])
+    (found,) = bitmma.torch.run_output_code(tmp_path / "code.py", [x, weight, bias], "h100")
+    assert torch.equal(found, expected)
+    with pytest.raises(OptionError, match="the code was written for compute capability 90; a100 has 80"):
+        bitmma.torch.run_output_code(tmp_path / "code.py", [x, weight, bias], "a100")
+    (tmp_path / "other.py").write_text("x = 1")
+    with pytest.raises(OptionError, match="the code has no function 'call'"):
+        bitmma.torch.run_output_code(tmp_path / "other.py", [], "h100")
+    torch._dynamo.reset()
+    long = bitmma.torch.compile(torch.matmul, "h100")
+    assert long(half(4, 4096), half(4096, 8)).shape == (4, 8) and not long.outside  # K is not in parts, which a library would compute
+
+
 def test_wrong_options() -> None:
     with pytest.raises(OptionError, match="outside is 'cublas'; one of 'refuse', 'gemm', 'host'"):
         bitmma.torch.compile(torch.exp, "h100", outside="cublas")

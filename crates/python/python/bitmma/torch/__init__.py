@@ -26,10 +26,10 @@ from .tally import Tally
 from .verdict import Verdict
 
 if TYPE_CHECKING:
-    from .inductor import Certificate, Compiled, compile, inductor_options, verify
+    from .inductor import Certificate, Compiled, compile, inductor_options, run_output_code, verify
 
 #: What is imported when it is asked for: it takes PyTorch's compiler along, which is large.
-_LATER = ("Certificate", "Compiled", "compile", "inductor_options", "verify")
+_LATER = ("Certificate", "Compiled", "compile", "inductor_options", "run_output_code", "verify")
 
 
 def __getattr__(name: str) -> Any:
@@ -63,5 +63,6 @@ __all__ = [
     "compile",
     "emulate",
     "inductor_options",
+    "run_output_code",
     "verify",
 ]

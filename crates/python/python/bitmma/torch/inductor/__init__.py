@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, Callable
 
 import torch
@@ -12,8 +14,9 @@ from ...errors import OptionError
 from .backend import SETTINGS, Backend, Kernel, Options
 from .certificate import Certificate, CertificateError
 from .compiled import Compiled
+from .tuning import Tuned
 
-__all__ = ["SETTINGS", "Backend", "Certificate", "CertificateError", "Compiled", "Kernel", "Options", "backend", "compile", "inductor_options", "verify"]
+__all__ = ["SETTINGS", "Backend", "Certificate", "CertificateError", "Compiled", "Kernel", "Options", "Tuned", "backend", "compile", "inductor_options", "run_output_code", "verify"]
 
 
 def compile(model: Callable[..., Any], chip: str, *, dynamic: bool | None = None, fullgraph: bool = True, **options: Any) -> Compiled:
@@ -57,6 +60,14 @@ def inductor_options(chip: str) -> dict[str, Any]:
     """
     Backend(Options(chip))  # says if there is no such chip
     return {**SETTINGS, "max_autotune_gemm_backends": "TRITON", "max_autotune_conv_backends": "TRITON"}
+
+
+def run_output_code(path: str | os.PathLike[str], args: Sequence[Any], chip: str, **options: Any) -> Any:
+    """Runs what Inductor wrote, as on a real GPU with ``TORCH_LOGS=output_code``, without compiling a model: the outputs of its function ``call``.
+
+    ``args`` are those of ``call``, on the CPU; the options are those of :func:`compile`. The code is a program, and is executed.
+    """
+    return Backend(Options(chip, **options)).run_code(Path(path).read_text(encoding="utf-8"), args)
 
 
 def verify(certificate: Certificate | str | os.PathLike[str], model: Any, *inputs: Any, step: Callable[..., Any] | None = None) -> list[str]:

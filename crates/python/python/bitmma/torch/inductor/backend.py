@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Callable, NamedTuple
 from unittest import mock
@@ -32,6 +33,7 @@ SETTINGS = {
     "layout_optimization": False,  # channels stay where the model has them
     "joint_graph_constant_folding": False,  # functions of constants are computed by kernels, and not by another library while compiling
     "triton.cudagraphs": False,
+    "triton.num_decompose_k_splits": 0,  # products in parts of K, which a library would compute
 }
 #: What compiling here needs besides.
 _HERE = {
@@ -48,6 +50,8 @@ _HERE = {
 _AUTOGRAD = {"enable_autograd_cache": False, "graphsafe_rng_functionalization": False}
 
 _COMPILING = threading.RLock()
+#: The compute capability for which Inductor wrote a kernel.
+_CAPABILITY = re.compile(r"DeviceProperties\(type='cuda'[^)]*?\bcc=(\d+)")
 
 
 @contextlib.contextmanager
@@ -132,6 +136,8 @@ class Backend:
         self.kernels: dict[str, Kernel] = {}
         #: Computes what is called outside of kernels, and accounts for it.
         self.emulation = emulate(options.chip, other_threads="plain")
+        #: Templates of Triton for each product, of which the first is taken: what is said of each, and what runs it alone.
+        self.templates: list[list[tuple[str, Any]]] = []
         self._lock = threading.Lock()
         self._watchers: list[_Watcher] = []
 
@@ -161,7 +167,7 @@ class Backend:
         return [one for one in self._watchers if one.thread == threading.get_ident()]
 
     @contextlib.contextmanager
-    def _compiling(self) -> Iterator[None]:
+    def compiling(self) -> Iterator[None]:
         """In this block Inductor compiles for the chip."""
         from torch._functorch import config as functorch
         from torch._inductor import config
@@ -170,7 +176,7 @@ class Backend:
 
         folder = folders.folder(self.launcher.device.short)
         surroundings = {"TORCHINDUCTOR_CACHE_DIR": folder, "TRITON_CACHE_DIR": os.path.join(folder, "triton")}
-        with _COMPILING, _environment(surroundings), pretend(self.options.chip), self.launcher.active(), described.described(running.empty_strided, running.launch):
+        with _COMPILING, _environment(surroundings), pretend(self.options.chip), self.launcher.active(), described.described(running.empty_strided, running.launch, self.templates):
             with config.patch({**_HERE, **SETTINGS, **self.options.settings}), functorch.patch(_AUTOGRAD), mock.patch.object(GraphLowering, "save_output_code", self.code.append):
                 with mock.patch.object(PyCodeCache, "load_by_key_path", running.settled(PyCodeCache.load_by_key_path)):
                     yield
@@ -181,7 +187,7 @@ class Backend:
         retarget.to_gpu(graph, self.options.attention)
         # a model on the CPU says "cpu" where it would say "cuda"
         autocast: dict[str, Any] = {"dtype": torch.get_autocast_dtype("cpu"), "enabled": torch.is_autocast_enabled("cpu")}
-        with self._compiling(), torch.autocast("cuda", **autocast):
+        with self.compiling(), torch.autocast("cuda", **autocast):
             found: Any = compile_fx(graph, retarget.inputs(graph, given), inner_compile=self._inner)
             return found
 
@@ -189,15 +195,35 @@ class Backend:
         """Inductor's last step, of a forward or backward graph."""
         from torch._inductor.compile_fx import compile_fx_inner
 
-        with self._compiling():
+        with self.compiling():
             before = len(self.code)
             found: Any = compile_fx_inner(graph, given, **options)
             calls = sum(map(outsides.calls, self.code[before:]), Counter())
-        if self.options.outside == "refuse":
-            outsides.refuse(calls)
         call = getattr(found, "current_callable", None)
         if call is None:  # there is nothing to compute
+            outsides.check_calls(calls, self.options.outside)
             return found
+        found.current_callable = self._runs(call, calls)
+        return found
+
+    def run_code(self, code: str, args: Sequence[Any]) -> Any:
+        """Runs code that Inductor wrote, here or elsewhere."""
+        from torch._inductor.codecache import PyCodeCache
+
+        written = set(_CAPABILITY.findall(code))
+        if written and written != {str(self.launcher.capability)}:
+            raise OptionError(f"the code was written for compute capability {', '.join(sorted(written))}; {self.options.chip} has {self.launcher.capability}")
+        with self.compiling():
+            module = PyCodeCache.load(code)
+        call = getattr(module, "call", None)
+        if call is None:
+            raise OptionError("the code has no function 'call': what Inductor writes with TORCH_LOGS=output_code was expected")
+        self.code.append(code)
+        return self._runs(call, outsides.calls(code))(list(args))
+
+    def _runs(self, call: Callable[[Any], Any], calls: Counter[str]) -> Callable[[Any], Any]:
+        """What runs a graph, whose code has these calls outside of kernels."""
+        outsides.check_calls(calls, self.options.outside)
         around = self.emulation if calls and self.options.outside != "host" else contextlib.nullcontext()
 
         def run(args: Any) -> Any:
@@ -210,5 +236,4 @@ class Backend:
                 watcher.ran(outputs)
             return outputs
 
-        found.current_callable = run
-        return found
+        return run

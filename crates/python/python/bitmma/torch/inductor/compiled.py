@@ -14,6 +14,7 @@ from ..account import Account
 from . import outside
 from .backend import Backend, Kernel
 from .certificate import Certificate, certified
+from .tuning import Tuned, tuning
 
 
 class Compiled:
@@ -66,6 +67,11 @@ class Compiled:
         """Runs ``step(compiled, *inputs)``, by default the model on the inputs, and certifies it: digests of the model, the inputs, each kernel, and
         every output of every graph. Equal runs have equal certificates on every machine (:func:`bitmma.torch.verify`)."""
         return certified(self._backend, self._model, lambda: self(*inputs) if step is None else step(self, *inputs), inputs)
+
+    def tuning(self, *inputs: Any, step: Callable[..., Any] | None = None) -> list[Tuned]:
+        """Whether bits depend on what a GPU would choose by measuring. Runs as :meth:`certify` does, then every kernel once in each configuration that
+        Inductor would measure under these settings, on what it was given here, and each template of a product on random numbers."""
+        return tuning(self._backend, lambda: self(*inputs) if step is None else step(self, *inputs))
 
     @property
     def outside(self) -> Counter[str]:

@@ -55,6 +55,7 @@ def _first(plain: Callable[..., None]) -> Callable[..., None]:
     def precompile(kernel: Any, *args: Any, **kwargs: Any) -> None:
         from triton.runtime.errors import OutOfResources
 
+        kernel.bitmma_configurations = getattr(kernel, "bitmma_configurations", None) or list(kernel.configs or ())
         *others, last = kernel.configs or [None]
         for configuration in others:
             kernel.configs, kernel.compile_results = [configuration], []
@@ -69,14 +70,31 @@ def _first(plain: Callable[..., None]) -> Callable[..., None]:
     return precompile
 
 
-def _template(selector: Any, choices: list[Any]) -> Any:
-    """Of the ways to compute a product the first template of Triton, or a library's where there is none."""
-    from torch._inductor.select_algorithm import ExternKernelCaller
+def _template(templates: list[Any]) -> Callable[..., Any]:
+    """Of the ways to compute a product the first template of Triton, or a library's where there is none; ``templates`` gets what is said of
+    all of Triton's, and what runs them."""
 
-    return next((one for one in choices if not isinstance(one, ExternKernelCaller)), choices[0])
+    def choose(selector: Any, choices: list[Any]) -> Any:
+        from torch._inductor.select_algorithm import ExternKernelCaller, TritonTemplateCaller
+
+        of_triton = [one for one in choices if isinstance(one, TritonTemplateCaller)]
+        templates.append([(one.description, one.bmreq) for one in of_triton])
+        return next((one for one in (*of_triton, *choices) if not isinstance(one, ExternKernelCaller)), choices[0])
+
+    return choose
 
 
-def _changes(empty_strided: Callable[..., torch.Tensor], launch: Callable[..., None]) -> Iterator[tuple[Any, str, Any]]:
+def _best_first(plain: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    """The configurations of a reduction, before all others the one that Inductor takes where nothing is measured."""
+
+    def order(about: Any, configurations: list[Any]) -> list[Any]:
+        best = plain(about, configurations)
+        return best + [one for one in configurations if one not in best]
+
+    return order
+
+
+def _changes(empty_strided: Callable[..., torch.Tensor], launch: Callable[..., None], templates: list[Any]) -> Iterator[tuple[Any, str, Any]]:
     """Where something of PyTorch or Triton becomes something else: the owner, the name, and what it becomes."""
     from torch._dynamo import device_interface
     from torch._inductor import select_algorithm
@@ -95,20 +113,21 @@ def _changes(empty_strided: Callable[..., torch.Tensor], launch: Callable[..., N
     tuner, result = triton_heuristics.CachingAutotuner, triton_heuristics.TritonCompileResult
     yield tuner, "precompile", _first(tuner.precompile)
     yield result, "make_launcher", _loaded(result.make_launcher)
-    yield select_algorithm.AlgorithmSelectorCache, "pick_deterministic_choice", _template
+    yield select_algorithm.AlgorithmSelectorCache, "pick_deterministic_choice", _template(templates)
+    yield triton_heuristics, "filter_reduction_configs_for_determinism", _best_first(triton_heuristics.filter_reduction_configs_for_determinism)
     yield CUDABackend, "make_cubin", _no_code
     yield CompiledKernel, "run", property(lambda kernel: functools.partial(launch, kernel))
 
 
 @contextlib.contextmanager
-def described(empty_strided: Callable[..., torch.Tensor], launch: Callable[..., None]) -> Iterator[None]:
+def described(empty_strided: Callable[..., torch.Tensor], launch: Callable[..., None], templates: list[Any]) -> Iterator[None]:
     """In this block, in which ``torch.cuda`` describes a chip, Dynamo and Inductor see that chip; ``empty_strided`` gives memory to the code that
-    Inductor writes, and ``launch`` runs one of its kernels, as Triton's launcher is called."""
+    Inductor writes, ``launch`` runs one of its kernels, as Triton's launcher is called, and ``templates`` gets the templates that a product could have."""
     with contextlib.ExitStack() as stack:
         try:
             from torch._dynamo import device_interface
 
-            for owner, name, value in list(_changes(empty_strided, launch)):
+            for owner, name, value in list(_changes(empty_strided, launch, templates)):
                 stack.enter_context(mock.patch.object(owner, name, value))
         except (ImportError, AttributeError) as error:
             raise NotImplementedError(f"torch.compile for a GPU that is not there does not know this PyTorch, {torch.__version__}, or this Triton: {error}") from error
