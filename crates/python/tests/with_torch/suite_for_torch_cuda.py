@@ -358,6 +358,48 @@ def test_ctc_loss_with_lengths_on_the_cpu():
     assert not there.is_cuda and torch.equal(there, expected) and torch.equal(again.grad, own.grad)
 
 
+def test_numbers_on_the_cpu_are_read_and_not_written():
+    x, total = torch.ones(3, device="cuda"), torch.tensor(0.0)
+    for wrong in (
+        lambda: total.add_(x.mean()),
+        lambda: torch.zeros(3)[0].add_(x[0]),
+        lambda: torch.exp(x[0], out=total),
+        lambda: torch.maximum(total, x[0], out=total),
+        lambda: torch.sum(x, dim=0, out=total),
+    ):
+        with pytest.raises(RuntimeError, match="two devices, cuda:0 and cpu"):
+            wrong()
+    assert total.item() == 0 and (x * torch.tensor(2.0)).sum() == 6 and torch.tensor(1.0).fill_(x[0]).device.type == "cpu"
+    total.copy_(x[0])
+    x[0] = torch.tensor(5.0)
+    assert total.item() == 1 and x[0] == 5
+    with pytest.raises(torch.OutOfMemoryError, match="CUDA out of memory"):
+        torch.empty(1 << 50, device="cuda")
+
+
+def test_another_thread_s_random_numbers():
+    """What draws on the GPU in one thread leaves the CPU's random numbers in another alone."""
+    torch.manual_seed(1)
+    expected = [torch.rand(3) for _ in range(100)]
+    torch.manual_seed(1)
+    ends = threading.Event()
+
+    def draw():
+        while not ends.is_set():
+            torch.randn(100, device="cuda")
+            torch.randint(9, (100,), device="cuda")
+            torch.randint(1, 9, (100,), device="cuda")
+            torch.randperm(9, device="cuda")
+            torch.rand(9, device="cuda")
+
+    thread = threading.Thread(target=draw)
+    thread.start()
+    found = [torch.rand(3) for _ in range(100)]
+    ends.set()
+    thread.join()
+    assert all(map(torch.equal, found, expected))
+
+
 def test_shapes_without_memory():
     """Tensors of FakeTensorMode are those of a GPU, and nothing is computed."""
     with torch._subclasses.FakeTensorMode():

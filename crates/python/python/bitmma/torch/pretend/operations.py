@@ -35,6 +35,10 @@ _MIXED = frozenset(
     "copy_ copy _to_copy _copy_from _copy_from_and_resize index _unsafe_index index_put index_put_ _index_put_impl_ _unsafe_index_put _foreach_copy_ _foreach_copy"
     " _pack_padded_sequence _assert_async".split()
 )  # fmt: skip
+#: Operations that read a number from either side.
+_READ_NUMBERS = frozenset("fill_ masked_fill_".split())
+#: Overloads of operations that draw random numbers, and those that are given a generator besides.
+_GIVEN_ONE = {"default": "generator", "low": "low_generator"}
 #: Whether a library of CUDA computes an operation: none does.
 _LIBRARY_OPERATIONS = frozenset("_use_cudnn_ctc_loss _use_cudnn_rnn_flatten_weight _use_miopen_ctc_loss".split())
 #: Products that GPUs have for floating-point numbers, and not for FP8.
@@ -63,6 +67,8 @@ class _Facts(NamedTuple):
     generator: int | None
     """The place of its generator among the arguments, if it takes one."""
     random: bool
+    given_one: Any
+    """The same operation with a generator, where only that takes one."""
     products: bool
     """Whether it multiplies matrices."""
 
@@ -80,7 +86,8 @@ def _facts(func: Any) -> _Facts:
     generator = next((place for place, argument in enumerate(schema.arguments) if argument.name == "generator"), None)
     random = torch.Tag.nondeterministic_seeded in func.tags
     name = func.overloadpacket.__name__
-    return _Facts(name, tuple(written), generator, random, operations.has_products(func.name()))
+    given_one = getattr(func.overloadpacket, _GIVEN_ONE.get(func._overloadname, ""), None) if random and generator is None else None
+    return _Facts(name, tuple(written), generator, random, given_one, operations.has_products(func.name()))
 
 
 def concerns(func: Any, args: Any, kwargs: dict[str, Any]) -> bool:
@@ -215,6 +222,14 @@ class _Sides:
             own.set_(storage, host.storage_offset(), host.shape, host.stride())
 
 
+def _check_written(facts: _Facts, args: Any, kwargs: dict[str, Any]) -> None:
+    """As PyTorch does, a tensor on the CPU is not written by an operation on the GPU, not even one of a single number."""
+    places = [one for one in facts.written if one is not None]
+    written = [kwargs.get(one) if isinstance(one, str) else args[one] for one in places if isinstance(one, str) or one < len(args)]
+    if any(isinstance(one, torch.Tensor) and one.device.type == "cpu" for one in written):
+        raise RuntimeError(TWO_DEVICES)
+
+
 def _check_indexed(own: Any, indices: Any, values: Any = None) -> None:
     """As PyTorch does, a tensor on the CPU has no indices on the GPU, and what is put is on the tensor's device, or one number."""
     if not is_on_gpu(own) and _any(is_on_gpu, [indices]):
@@ -233,6 +248,8 @@ def run(func: Any, args: Any, kwargs: dict[str, Any], emulated: Callable[[], Abs
         hosts = [sides.host(one) for one in args]
         given = {name: sides.host(one) for name, one in kwargs.items()}
     sides.check()
+    if sides.gpu and not sides.mixed and facts.name not in _READ_NUMBERS:
+        _check_written(facts, args, kwargs)
     is_indexed = "index" in facts.name and facts.name in _MIXED
     if is_indexed:
         _check_indexed(*args[:3])
@@ -247,6 +264,8 @@ def run(func: Any, args: Any, kwargs: dict[str, Any], emulated: Callable[[], Abs
     if facts.generator is not None:  # by name, with all that come after it
         by_name = zip((argument.name for argument in func._schema.arguments[facts.generator :]), hosts[facts.generator :])
         given, hosts = {**given, **dict(by_name)}, hosts[: facts.generator]
+    if on_gpu and facts.given_one is not None:
+        func, facts = facts.given_one, facts._replace(generator=len(hosts))
     with generators.drawing(facts.generator is not None, facts.random, given, on_gpu), state.working(), torch._C.DisableTorchFunction(), emulated():
         try:
             found = func(*hosts, **given)
@@ -255,6 +274,10 @@ def run(func: Any, args: Any, kwargs: dict[str, Any], emulated: Callable[[], Abs
                 raise
             REFUSED[func.name()] += 1
             raise NotImplementedError(f"{func.name()} is not emulated: PyTorch has it for GPUs only") from None
+        except RuntimeError as error:
+            if "can't allocate memory" not in str(error):
+                raise
+            raise torch.OutOfMemoryError(f"CUDA out of memory, where the memory is this machine's: {error}") from None
     if facts.products and emulated is nullcontext:
         with LOCK:
             OUTSIDE[facts.name] += 1
