@@ -277,7 +277,7 @@ impl Warp {
             let mut changes = false;
             // of several elements all are exchanged or none is
             let (mut op, mut given) = (op, &**b);
-            if op == AtomicOp::CompareExchange && b.len() > 1 {
+            if is_swap && b.len() > 1 {
                 let mut old = |index: usize| {
                     let at = at + index as u64 * u64::from(bytes);
                     match space {

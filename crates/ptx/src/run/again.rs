@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use super::global::Global;
-use super::guesses::{Guesses, Wrong, rounds};
+use super::guesses::{Guesses, Wrong};
 use super::launch::{Given, How, Launch, Outcome, Report};
 use super::running::Order;
 use crate::error::Error;
@@ -17,6 +17,11 @@ fn work(global: &Global, report: &Report) -> u64 {
 /// Mixed orders in which a launch runs besides: more of a short one.
 fn mixed(work: u64) -> u64 {
     (0x10_0000 / work.max(1)).min(3)
+}
+
+/// Runs with wrong guesses in one order: more of a short launch.
+fn rounds(work: u64) -> u32 {
+    (0x80_0000 / work.max(1)).clamp(3, 8) as u32
 }
 
 impl Launch<'_> {

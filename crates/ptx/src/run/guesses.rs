@@ -4,7 +4,8 @@
 //! there before these, back to the last write that is ordered before it or is its own warp's. A launch notes such loads, and what
 //! their places held. Then it runs again, with earlier values in their stead: so the atomic operations that change something come in the
 //! same order, and if it leaves the same bits each time, the guesses decide nothing; else the first that does races. As the first
-//! threads in this order find nothing before them, all of it is done once more in the opposite order.
+//! threads in this order find nothing before them, all of it is done once more in other orders, in which each guess comes after what
+//! the others do meanwhile.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -30,11 +31,6 @@ const ALL_WRONG: u32 = 16;
 
 /// Loads of a warp that may be wrong.
 const MOST_WRONG: u32 = 256;
-
-/// Runs with wrong guesses in one order: more of a short launch.
-pub(super) fn rounds(work: u64) -> u32 {
-    (0x80_0000 / work.max(1)).clamp(3, 8) as u32
-}
 
 /// What loads read that may be first guesses.
 #[derive(Default)]
@@ -138,22 +134,19 @@ fn agent(by: By<'_>) -> Agent {
 impl Guesses {
     /// The history of a place, if it is followed; `now`: it is from now on, and holds this.
     fn history(&mut self, place: Place, now: Option<u128>) -> Option<&mut History> {
-        if let (None, false) = (now, self.places.contains_key(&place)) {
-            return None;
-        }
-        if hashed(place).trailing_zeros() < self.zeros {
-            return None;
-        }
-        if self.places.len() >= MOST_PLACES && !self.places.contains_key(&place) {
-            self.zeros += 1;
-            let zeros = self.zeros;
-            self.places.retain(|place, _| hashed(place).trailing_zeros() >= zeros);
-            if hashed(place).trailing_zeros() < zeros {
+        if !self.places.contains_key(&place) {
+            let (first, own) = (now?, hashed(place).trailing_zeros());
+            if own >= self.zeros && self.places.len() >= MOST_PLACES {
+                self.zeros += 1;
+                let zeros = self.zeros;
+                self.places.retain(|place, _| hashed(place).trailing_zeros() >= zeros);
+            }
+            if own < self.zeros {
                 return None;
             }
+            self.places.insert(place, History { first, ..History::default() });
         }
-        let new = || History { first: now.unwrap_or_default(), ..History::default() };
-        Some(self.places.entry(place).or_insert_with(new))
+        self.places.get_mut(&place)
     }
 
     /// A load reads some bytes of a place, which holds this. The last warp that wrote them, if its write is not ordered before it.

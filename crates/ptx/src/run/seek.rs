@@ -3,7 +3,7 @@
 use super::address::resolve;
 use super::block::Block;
 use super::cluster::in_block;
-use super::running::{Order, Sought};
+use super::running::Sought;
 use super::warp::Warp;
 use crate::decode::decoder::SHARED_WINDOW;
 use crate::lanes::{LANES, WideLanes, each};
@@ -62,17 +62,14 @@ impl Warp {
     }
 
     /// Whether the other warps of the block are due before a write, as they are on a GPU, where warps run side by side: what they
-    /// read before it should not be what it writes. In orders other than the first all others are due before a first guess, also those
-    /// of other blocks: so it comes late, after what they do meanwhile.
+    /// read before it should not be what it writes. A first guess that is to come late lets all others go on, also those of other blocks.
     pub(super) fn lets_others(&self, op: &Op, mask: u32, block: &Block<'_>) -> bool {
         let launch = block.launch;
         if !launch.order.is_together || !launch.global.looks {
             return false;
         }
         let (region, address) = match op {
-            Op::Load(access) => {
-                return launch.order != Order::FIRST && access.order.is_some_and(|order| order.guesses);
-            }
+            Op::Load(access) => return access.order.is_some_and(|order| order.guesses),
             _ if launch.threads() <= LANES => return false,
             // those that first guesses meet come when they come: so wrong guesses do not change their order, and the opposite order of
             // warps is another one

@@ -9,7 +9,7 @@ use super::groups::{Groups, Rendezvous};
 use super::in_flight::InFlight;
 use super::local::Local;
 use super::pending::Products;
-use super::running::Running;
+use super::running::{Order, Running};
 use super::spin::Spin;
 use super::undefined::Shadow;
 use crate::decode::decoder::{RANK_SHIFT, SHARED_WINDOW};
@@ -234,6 +234,7 @@ impl Warp {
         let steps = kernel.steps.as_slice();
         let traces = block.launch.recorder.is_some();
         let at_once = block.launch.multiplies_at_once();
+        let guesses_late = block.launch.order != Order::FIRST && kernel.guesses;
         let mut executed = 0;
         let result = loop {
             if self.groups.at == self.groups.joins_at || self.groups.active == 0 {
@@ -387,7 +388,9 @@ impl Warp {
                     break Ok(());
                 }
                 op @ (Op::Load(_) | Op::Store(_) | Op::Atomic(_))
-                    if !self.has_let_others && self.lets_others(op, mask, block) =>
+                    if !self.has_let_others
+                        && (guesses_late || !matches!(op, Op::Load(_)))
+                        && self.lets_others(op, mask, block) =>
                 {
                     if matches!(op, Op::Load(_)) {
                         self.spin.gives_way();
