@@ -51,9 +51,11 @@ pub(super) struct Guesses {
 struct History {
     /// Before the first write that is kept.
     first: u128,
-    /// Writes in their order: of many the last ones, and of the earlier the fewer the longer ago they are.
+    /// Writes in their order: of many the last ones, and of the earlier one in two, in four and so on, by the hashes of their indices.
     writes: Vec<Write>,
-    /// Of writes that are not kept, by warps and the bytes that they had: the time of the first, and which of all the last one was.
+    /// Zeros with which the hashes of earlier ones end, at least.
+    level: u32,
+    /// Of writes that are not kept, by warps and the bytes that they had: the earliest time, and which of all the last one was.
     dropped: BTreeMap<(Agent, u16), (u32, u64)>,
     /// Writes so far.
     count: u64,
@@ -90,23 +92,25 @@ impl History {
 
     /// Notes a write.
     fn push(&mut self, write: Write) {
-        if self.writes.len() >= MOST_WRITES {
-            let older = self.writes.len() / 2;
-            if self.dropped.len() < MOST_DROPPED {
-                let mut index = 0;
+        let newer = self.writes.len() / 2;
+        if self.writes.len() >= MOST_WRITES && self.dropped.len() < MOST_DROPPED {
+            let recent = self.writes[newer].index;
+            while self.writes.len() > MOST_WRITES * 3 / 4 {
+                let level = self.level;
                 self.writes.retain(|write| {
-                    index += 1;
-                    let keeps = index > older || index % 2 == 1;
+                    let keeps = write.index >= recent || hashed(write.index).trailing_zeros() >= level;
                     if !keeps {
-                        let dropped = self.dropped.entry((write.by, write.bytes));
-                        dropped.or_insert((write.time, 0)).1 = write.index;
+                        let (first, last) =
+                            self.dropped.entry((write.by, write.bytes)).or_insert((write.time, write.index));
+                        (*first, *last) = (write.time.min(*first), write.index.max(*last));
                     }
                     keeps
                 });
-            } else {
-                self.first = self.writes.drain(..older).next_back().map_or(self.first, |write| write.left);
-                self.dropped.clear();
+                self.level += u32::from(self.writes.len() > MOST_WRITES * 3 / 4);
             }
+        } else if self.writes.len() >= MOST_WRITES {
+            self.first = self.writes.drain(..newer).next_back().map_or(self.first, |write| write.left);
+            self.dropped.clear();
         }
         self.writes.push(write);
         self.count += 1;

@@ -4,6 +4,19 @@ use crate::races::{Correct, Wrong, all_race, all_run};
 
 const CORRECT: &[Correct] = &[
     (
+        "a guess that comes after a flag, and so after many additions",
+        4,
+        32,
+        "setp.ne.u32 %p2, %r2, 0; @%p2 bra wait; red.global.add.u32 [%d1+4096], 1; bar.sync 0; setp.ne.u32 %p3, %r1, 0; @%p3 bra end;\n\
+         fence.acq_rel.gpu; atom.global.exch.b32 %r10, [%d1], 7777; bra end;\n\
+         wait: setp.ne.u32 %p3, %r1, 0; @%p3 bra go;\n\
+         poll: atom.global.or.b32 %r10, [%d1], 0; setp.ne.u32 %p4, %r10, 7777; @%p4 bra poll; fence.acq_rel.gpu;\n\
+         go: bar.sync 0; ld.global.b32 %r10, [%d1+4096]; setp.lt.u32 %p5, %r10, 1056; @!%p5 bra again; trap;\n\
+         again: mov.b32 %r11, %r10; add.u32 %r12, %r11, 1; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
+         setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; end:",
+        &[(1024, 1024 + 128)],
+    ),
+    (
         "a vector of guesses, of which each is exchanged alone",
         2,
         32,
@@ -380,6 +393,17 @@ const RACES: &[Wrong] = &[
          ld.global.b32 %r10, [%d1+4096]; mov.b32 %r13, %r10;\n\
          again: mov.b32 %r11, %r10; add.u32 %r12, %r11, 1; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
          setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; st.global.b32 [%d1+8192], %r13; end:",
+        &["line 10: reads bytes 4096 to 4099 of argument 0, which"],
+    ),
+    (
+        "a guess after the own additions, of which others may make many more",
+        8,
+        32,
+        "atom.global.add.u32 %r15, [%d1+4096], 1; shfl.sync.idx.b32 %r15, %r15, 31, 31, -1; add.u32 %r15, %r15, 97;\n\
+         ld.global.b32 %r10, [%d1+4096]; mov.b32 %r13, %r10;\n\
+         again: mov.b32 %r11, %r10; add.u32 %r12, %r11, 1; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
+         setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; setp.gt.u32 %p2, %r13, %r15; selp.b32 %r14, 1, 0, %p2;\n\
+         mad.lo.u32 %r16, %r2, 32, %r1; mul.wide.u32 %d4, %r16, 4; add.s64 %d4, %d4, %d1; st.global.b32 [%d4+8192], %r14;",
         &["line 10: reads bytes 4096 to 4099 of argument 0, which"],
     ),
     (
