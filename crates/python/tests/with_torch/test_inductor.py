@@ -317,7 +317,7 @@ def unrecorded(x: torch.Tensor) -> torch.Tensor:
 
 
 def test_what_is_not_recorded_is_named() -> None:
-    """A model that is compiled in parts: what stands between them is an error, or in the account."""
+    """A model compiled in parts: an operation between two parts is an error, or is in the account."""
     x = half(16, 16)
     function = lambda x: unrecorded(x * 2) + 1  # noqa: E731
     with pytest.raises(OutsideCall, match="the model runs mm outside of what was compiled, or its gradient would: PyTorch cannot record it, or .*outside='host'"):

@@ -45,10 +45,9 @@ def calls(code: str) -> Counter[str]:
     """Those in the code of a graph, by name."""
     # kernels stand in quotes, before what calls them
     body = re.sub(r"'''.*?'''", "", code, flags=re.DOTALL)
+    body = re.sub(r"\bbincount\.default(?=\(\w+, (?!None)[a-z])", "bincount.weights", body)
     found = re.findall(r"\b(?:extern_kernels|torch\.ops|aten|inductor_ops|quantized_decomposed)\.([\w.]+)\(", body)
     found += re.findall(r"\b(cpp_fused\w*)\(", body)  # kernels of the host
-    weighted = re.findall(r"\baten\.bincount\.default\(\w+, (?!None)[a-z]", body)
-    found = [one for one in found if not one.endswith("bincount.default")] + ["bincount.weights"] * len(weighted) if weighted else found
     return Counter(name.removeprefix("aten.") for name in found if not any(map(_DESCRIBES.fullmatch, (name.removeprefix("aten."), name.split(".")[-1]))))
 
 
@@ -57,7 +56,7 @@ def _function(name: str) -> Any:
     func: Any = torch.ops.aten
     for part in name.split(".")[:2]:
         func = getattr(func, part, None)
-    return func
+    return getattr(func, "default", func)  # of one without overload
 
 
 def is_exact(name: str) -> bool:
@@ -89,22 +88,23 @@ def check_calls(found: Counter[str], outside: str) -> None:
         )
 
 
-def _is_real(dtype: torch.dtype) -> bool:
-    return dtype.is_floating_point or dtype.is_complex
+def _is_real(value: Any) -> bool:
+    """Whether an argument is a number, a tensor or a type that is not of integers."""
+    dtype = value.dtype if isinstance(value, torch.Tensor) else value
+    return dtype.is_floating_point or dtype.is_complex if isinstance(dtype, torch.dtype) else isinstance(value, (float, complex))
 
 
 def _rounds(func: Any, name: str, values: list[Any]) -> bool:
     """Whether an operation on these rounds. One that is given integers alone may all the same, and then gives numbers that are none."""
-    if kind_of(func) == "exact":
-        if name in ("abs", "sgn"):
-            return any(isinstance(one, torch.Tensor) and one.is_complex() for one in values)
-        if name == "bincount":
-            return any(isinstance(one, torch.Tensor) and one.is_floating_point() for one in values)
-        if name == "arange":
-            return any(isinstance(one, float) for one in values)
-        return bool(_ROUNDS.fullmatch(f"{name}.{func._overloadname}"))
-    is_float = lambda one: isinstance(one, (float, complex)) or _is_real(one.dtype if isinstance(one, torch.Tensor) else one)  # noqa: E731
-    return kind_of(func) == "random" or any(is_float(one) for one in values if isinstance(one, (float, complex, torch.Tensor, torch.dtype)))
+    if kind_of(func) != "exact":
+        return kind_of(func) == "random" or any(map(_is_real, values))
+    if name in ("abs", "sgn"):
+        return any(isinstance(one, torch.Tensor) and one.is_complex() for one in values)
+    if name == "bincount":
+        return any(map(_is_real, values))
+    if name == "arange":
+        return any(isinstance(one, float) for one in values)
+    return bool(_ROUNDS.fullmatch(f"{name}.{func._overloadname}"))
 
 
 class Unrecorded(TorchDispatchMode):
@@ -129,7 +129,7 @@ class Unrecorded(TorchDispatchMode):
         if not _rounds(func, name, values) and (not is_differentiated or _MOVES.fullmatch(name)):
             found = func(*args, **kwargs)
             if kind_of(func) != "exact":  # of integers
-                is_exact = not any(isinstance(one, torch.Tensor) and _is_real(one.dtype) for one in tree_leaves(found))
+                is_exact = not any(map(_is_real, tree_leaves(found)))
             else:  # the gradient of a view that has an element twice is a sum
                 is_exact = not (is_differentiated and name in ("as_strided", "expand", "unfold")) or torch._debug_has_internal_overlap(found) == 0
             if is_exact:
@@ -144,9 +144,6 @@ class Unrecorded(TorchDispatchMode):
                 raise OutsideCall(f"the model runs {name} outside of what was compiled, whose gradient would be the host's: call it under torch.no_grad()")
             with self._emulation:
                 return func(*args, **kwargs)
-        if has_products(func.name()):
-            with LOCK:
-                self._emulation.account.left[f"{name}: outside='host'"] += 1
-        else:
-            self._emulation.account.operation(func, args)
+        with LOCK:
+            count(Counter({name: 1}), self._emulation.account)
         return func(*args, **kwargs)
