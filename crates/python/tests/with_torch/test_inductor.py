@@ -428,6 +428,12 @@ def test_what_depends_on_tuning() -> None:
     torch._dynamo.reset()
     (tuned,) = bitmma.torch.compile(torch.exp, "h100").tuning(x)
     assert tuned.same and not tuned.differ and not tuned.unknown, tuned
+    shared = bitmma.torch.compile(lambda a: torch.as_strided(a, (200,), (1,), 0).exp(), "h100")
+    (tuned,) = shared.tuning(real(400)[:10])  # a kernel reads beyond the view
+    assert tuned.same and not tuned.differ and not tuned.unknown, tuned
+    other = bitmma.torch.compile(torch.sin, "h100")
+    together = lambda compiled, x: (compiled(x), other(x))  # noqa: E731
+    assert len(shared.tuning(real(400)[:10], step=together)) == 1, "kernels of another model"
 
 
 def test_code_that_inductor_wrote(tmp_path: Path) -> None:
@@ -438,11 +444,27 @@ def test_code_that_inductor_wrote(tmp_path: Path) -> None:
     (tmp_path / "code.py").write_text(compiled.code[0])
     (found,) = bitmma.torch.run_output_code(tmp_path / "code.py", [x, weight, bias], "h100")
     assert torch.equal(found, expected)
-    with pytest.raises(OptionError, match="the code was written for compute capability 90; a100 has 80"):
+    with pytest.raises(OptionError, match="the code was written for cuda 90; a100 is cuda 80"):
         bitmma.torch.run_output_code(tmp_path / "code.py", [x, weight, bias], "a100")
-    (tmp_path / "other.py").write_text("x = 1")
-    with pytest.raises(OptionError, match="the code has no function 'call'"):
-        bitmma.torch.run_output_code(tmp_path / "other.py", [], "h100")
+    code = compiled.code[0]
+    logged = "\n".join(f"V1128 00:14:48.702000 21386 torch/_inductor/graph.py:2104] [0/0] [__output_code] {line}" for line in ("Output code: ", *code.splitlines()))
+    for text, args, message in (
+        ("x = 1", [], "the code has no kernel of Triton"),
+        ("def call(args):\n    return args[0] @ args[1]", [x, weight], "the code has no kernel of Triton"),
+        (code.replace("call = runner.call", "call = 3"), [x, weight, bias], "the code has no function 'call'"),
+        (code.replace("import torch\n", "import torch (\n", 1), [x, weight, bias], "the code cannot be read"),
+        (code.replace("type='cuda'", "type='hip'").replace("cc=90", "cc='gfx942'"), [x, weight, bias], "written for hip gfx942; h100 is cuda 90"),
+        (code, [x.double(), weight, bias], r"argument arg0_1 is float64; bfloat16 of shape \(8, 64\) was expected"),
+        (code, [x, weight], "args is a list of 2; a list of 3 was expected: arg0_1, arg1_1, arg2_1"),
+        (code, x, "args is a Tensor; a list of 3 was expected"),
+        (logged, [x, weight, bias], ""),
+    ):
+        (tmp_path / "other.py").write_text(text)
+        if not message:
+            assert torch.equal(bitmma.torch.run_output_code(tmp_path / "other.py", args, "h100")[0], expected)
+            continue
+        with pytest.raises(bitmma.Error, match=message):
+            bitmma.torch.run_output_code(tmp_path / "other.py", args, "h100")
     torch._dynamo.reset()
     long = bitmma.torch.compile(torch.matmul, "h100")
     assert long(half(4, 4096), half(4096, 8)).shape == (4, 8) and not long.outside  # K is not in parts, which a library would compute

@@ -67,7 +67,7 @@ def run_output_code(path: str | os.PathLike[str], args: Sequence[Any], chip: str
 
     ``args`` are those of ``call``, on the CPU; the options are those of :func:`compile`. The code is a program, and is executed.
     """
-    return Backend(Options(chip, **options)).run_code(Path(path).read_text(encoding="utf-8"), args)
+    return Backend(Options(chip, **options)).run_code(Path(path).read_text(encoding="utf-8", errors="replace"), args)
 
 
 def verify(certificate: Certificate | str | os.PathLike[str], model: Any, *inputs: Any, step: Callable[..., Any] | None = None) -> list[str]:

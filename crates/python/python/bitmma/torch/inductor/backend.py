@@ -50,8 +50,13 @@ _HERE = {
 _AUTOGRAD = {"enable_autograd_cache": False, "graphsafe_rng_functionalization": False}
 
 _COMPILING = threading.RLock()
-#: The compute capability for which Inductor wrote a kernel.
-_CAPABILITY = re.compile(r"DeviceProperties\(type='cuda'[^)]*?\bcc=(\d+)")
+#: For what Inductor wrote a kernel, and its compute capability.
+_CAPABILITY = re.compile(r"DeviceProperties\(type='(\w+)'[^)]*?\bcc='?(\w+)")
+#: What a log has before each line of code, and before the first.
+_LOG = re.compile(r"^\w\d{4} [^\]\n]*\] (?:\[\w+/\w+\] )?\[__output_code\] ?(?:Output code: *\n)?", re.MULTILINE)
+#: Arguments as the code says them, and what each is.
+_NAMES = re.compile(r"^ +(\w+(?:, \w+)*),? = args$", re.MULTILINE)
+_ARGUMENT = r"^    {} = rand_strided\((\(.*?\)), .*dtype=torch\.(\w+)\)$"
 
 
 @contextlib.contextmanager
@@ -210,13 +215,21 @@ class Backend:
         """Runs code that Inductor wrote, here or elsewhere."""
         from torch._inductor.codecache import PyCodeCache
 
-        written = set(_CAPABILITY.findall(code))
-        if written and written != {str(self.launcher.capability)}:
-            raise OptionError(f"the code was written for compute capability {', '.join(sorted(written))}; {self.options.chip} has {self.launcher.capability}")
-        with self.compiling():
-            module = PyCodeCache.load(code)
+        code = _LOG.sub("", code)
+        written, own = set(_CAPABILITY.findall(code)), ("cuda", str(self.launcher.capability))
+        if not written:
+            raise OptionError("the code has no kernel of Triton: what Inductor writes with TORCH_LOGS=output_code was expected")
+        if written != {own}:
+            found = ", ".join(f"{kind} {capability}" for kind, capability in sorted(written))
+            raise OptionError(f"the code was written for {found}; {self.options.chip} is cuda {own[1]}")
+        _check_arguments(code, args)
+        try:
+            with self.compiling():
+                module = PyCodeCache.load(code)
+        except RuntimeError as error:  # as PyTorch says of what Python cannot read
+            raise OptionError(f"the code cannot be read: {error}") from error
         call = getattr(module, "call", None)
-        if call is None:
+        if not callable(call):
             raise OptionError("the code has no function 'call': what Inductor writes with TORCH_LOGS=output_code was expected")
         self.code.append(code)
         return self._runs(call, outsides.calls(code))(list(args))
@@ -237,3 +250,20 @@ class Backend:
             return outputs
 
         return run
+
+
+def _check_arguments(code: str, args: Sequence[Any]) -> None:
+    """An error if these are not what the code expects, as far as it says that."""
+    names = _NAMES.search(code)
+    if names is None:
+        return
+    expected = names[1].split(", ")
+    if not isinstance(args, (list, tuple)) or len(args) != len(expected):
+        raise OptionError(f"args is a {type(args).__name__}{f' of {len(args)}' if isinstance(args, (list, tuple)) else ''}; a list of {len(expected)} was expected: {', '.join(expected)}")
+    for name, one in zip(expected, args):
+        about = re.search(_ARGUMENT.format(name), code, re.MULTILINE)
+        if about is None:
+            continue
+        found = f"{one.dtype}".removeprefix("torch.") if isinstance(one, torch.Tensor) else type(one).__name__
+        if found != about[2]:
+            raise OptionError(f"argument {name} is {found}; {about[2]} of shape {about[1]} was expected")

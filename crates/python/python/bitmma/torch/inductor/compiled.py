@@ -70,7 +70,7 @@ class Compiled:
 
     def tuning(self, *inputs: Any, step: Callable[..., Any] | None = None) -> list[Tuned]:
         """Whether bits depend on what a GPU would choose by measuring. Runs as :meth:`certify` does, then every kernel once in each configuration that
-        Inductor would measure under these settings, on what it was given here, and each template of a product on random numbers."""
+        Inductor would measure under these settings, on what it was given at its first call, and each template of the products compiled so far on random numbers."""
         return tuning(self._backend, lambda: self(*inputs) if step is None else step(self, *inputs))
 
     @property

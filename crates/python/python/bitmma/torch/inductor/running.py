@@ -41,6 +41,11 @@ def is_inside() -> bool:
     return _HERE.backend is not None
 
 
+def runs_for(backend: Backend) -> bool:
+    """Whether this thread runs a graph of a backend."""
+    return _HERE.backend is backend
+
+
 def launch(kernel: Any, *about: Any) -> None:
     """A kernel of a graph, as Triton's launcher is called."""
     if _HERE.backend is None:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import re
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable
 from unittest import mock
 
 import torch
-from torch._inductor.utils import clone_preserve_strides
 
 from . import running
 
 if TYPE_CHECKING:
     from .backend import Backend
 
-
+#: One thread records at a time.
+_RECORDING = threading.Lock()
 #: What is the same in all templates of a product.
 _SAME = re.compile(r"(ACC_TYPE|ALLOW_TF32|EVEN_K|USE_FAST_ACCUM|INDEX_DTYPE)=[^,]*, ")
 
@@ -44,23 +45,33 @@ class Tuned:
 
 
 @contextlib.contextmanager
-def _recorded(calls: dict[int, tuple[Any, list[Any], dict[str, Any]]]) -> Iterator[None]:
-    """In this block ``calls`` gets the first call of each kernel: the kernel, and its arguments as they were."""
+def _recorded(backend: Backend, calls: dict[int, tuple[Any, list[Any], dict[str, Any]]]) -> Iterator[None]:
+    """In this block ``calls`` gets the first call of each kernel by a graph of this thread: the kernel, and its arguments as they were."""
     from torch._inductor.runtime.triton_heuristics import CachingAutotuner
 
+    thread = threading.get_ident()
     plain: Callable[..., Any] = CachingAutotuner.run
 
     def run(kernel: Any, *args: Any, **kwargs: Any) -> Any:
-        if id(kernel) not in calls:
+        if running.runs_for(backend) and threading.get_ident() == thread and id(kernel) not in calls:
             calls[id(kernel)] = (kernel, _copies(args), kwargs)
         return plain(kernel, *args, **kwargs)
 
-    with mock.patch.object(CachingAutotuner, "run", run):
+    with _RECORDING, mock.patch.object(CachingAutotuner, "run", run):
         yield
 
 
 def _copies(args: Any) -> list[Any]:
-    return [clone_preserve_strides(one) if isinstance(one, torch.Tensor) else one for one in args]
+    """Arguments whose tensors have memory of their own: as much, and shared, as those given."""
+    memory: dict[int, Any] = {}
+
+    def copy(tensor: torch.Tensor) -> torch.Tensor:
+        own = tensor.untyped_storage()
+        if own.data_ptr() not in memory:
+            memory[own.data_ptr()] = own.clone()
+        return torch.empty(0, dtype=tensor.dtype).set_(memory[own.data_ptr()], tensor.storage_offset(), tensor.size(), tensor.stride())
+
+    return [copy(one) if isinstance(one, torch.Tensor) else one for one in args]
 
 
 def _differences(one: list[Any], other: list[Any]) -> int:
@@ -107,13 +118,19 @@ def _of_kernel(backend: Backend, kernel: Any, given: list[Any], kwargs: dict[str
 
         return run
 
-    return _compared(kernel.inductor_meta.get("kernel_name", kernel.fn.__name__), [(_label(one), way(one)) for one in kernel.bitmma_configurations])
+    chosen = kernel.launchers[0].config
+    others = [one for one in kernel.bitmma_configurations if _label(one) != _label(chosen)]
+    return _compared(kernel.inductor_meta.get("kernel_name", kernel.fn.__name__), [(_label(one), way(one)) for one in (chosen, *others)])
 
 
 def _of_template(backend: Backend, templates: list[tuple[str, Any]]) -> Tuned:
     (_, first), *_ = templates
-    metas = first.input_tensor_meta
-    given = [_example(meta) for meta in (metas if isinstance(metas, (list, tuple)) else [metas])]
+    metas = first.input_tensor_meta if isinstance(first.input_tensor_meta, (list, tuple)) else [first.input_tensor_meta]
+    ways = [_SAME.sub("", about).replace("=", " ") for about, _ in templates]
+    name = f"{first.kernel_name} of {', '.join('×'.join(map(str, meta.sizes)) for meta in metas)}"
+    if not all(meta.dtype.is_floating_point for meta in metas):
+        return Tuned(name, ways[0], unknown={one: "some inputs are integers, for which random numbers do not stand" for one in ways[1:]})
+    given = [_example(meta) for meta in metas]
 
     def way(request: Any) -> Callable[[], list[Any]]:
         def run() -> list[Any]:
@@ -124,7 +141,7 @@ def _of_template(backend: Backend, templates: list[tuple[str, Any]]) -> Tuned:
 
         return run
 
-    return _compared(first.kernel_name, [(_SAME.sub("", about).replace("=", " "), way(request)) for about, request in templates])
+    return _compared(name, [(one, way(request)) for one, (_, request) in zip(ways, templates)])
 
 
 def _example(meta: Any) -> torch.Tensor:
@@ -138,7 +155,7 @@ def _example(meta: Any) -> torch.Tensor:
 def tuning(backend: Backend, run: Callable[[], Any]) -> list[Tuned]:
     """What a GPU would measure in a run."""
     calls: dict[int, tuple[Any, list[Any], dict[str, Any]]] = {}
-    with _recorded(calls):
+    with _recorded(backend, calls):
         run()
     apart = type(backend)(backend.options)  # what is tried is not in the account
     kernels = [_of_kernel(apart, *call) for call in calls.values() if len(getattr(call[0], "bitmma_configurations", ())) > 1]
