@@ -55,8 +55,8 @@ struct History {
     writes: Vec<Write>,
     /// Zeros with which the hashes of earlier ones end, at least.
     level: u32,
-    /// Of writes that are not kept, by warps and the bytes that they had: the earliest time, and which of all the last one was.
-    dropped: BTreeMap<(Agent, u16), (u32, u64)>,
+    /// Of writes that are not kept, by warps and the bytes that they had: the earliest time, which of all the last one was, and what it left.
+    dropped: BTreeMap<(Agent, u16), (u32, u64, u128)>,
     /// Writes so far.
     count: u64,
     /// The first warp that guesses, and whether there are more.
@@ -79,15 +79,14 @@ impl History {
     fn may_be(&self, bytes: u16, by: By<'_>) -> impl Iterator<Item = u128> {
         let knows = |agent: Agent, time: u32| by.clocks.knows_agent(by.warp, agent, time);
         let writes = move || self.writes.iter().filter(move |write| write.bytes & bytes != 0);
-        let last = writes().rev().find(|write| knows(write.by, write.time));
+        let kept = writes().rev().find(|write| knows(write.by, write.time));
+        let kept = kept.map_or((0, self.first), |write| (write.index + 1, write.left));
         let dropped =
-            self.dropped.iter().filter(|((agent, of), (time, _))| of & bytes != 0 && knows(*agent, *time));
-        let known = last.map_or(0, |write| write.index + 1);
-        let since = dropped.map(|(_, (_, index))| index + 1).max().unwrap_or(0).max(known);
-        // what a write left that is not kept is not known
-        let last = (since == known).then(|| last.map_or(self.first, |write| write.left));
+            self.dropped.iter().filter(|((agent, of), (time, ..))| of & bytes != 0 && knows(*agent, *time));
+        let dropped = dropped.map(|(_, (_, index, left))| (index + 1, *left));
+        let (since, last) = dropped.fold(kept, |last, other| if other.0 > last.0 { other } else { last });
         let others = writes().filter(move |write| write.index >= since);
-        last.into_iter().chain(others.map(|write| write.left))
+        std::iter::once(last).chain(others.map(|write| write.left))
     }
 
     /// Notes a write.
@@ -100,9 +99,13 @@ impl History {
                 self.writes.retain(|write| {
                     let keeps = write.index >= recent || hashed(write.index).trailing_zeros() >= level;
                     if !keeps {
-                        let (first, last) =
-                            self.dropped.entry((write.by, write.bytes)).or_insert((write.time, write.index));
-                        (*first, *last) = (write.time.min(*first), write.index.max(*last));
+                        // they come in their order, but for those that were kept longer
+                        let new = (write.time, write.index, write.left);
+                        let dropped = self.dropped.entry((write.by, write.bytes)).or_insert(new);
+                        dropped.0 = write.time.min(dropped.0);
+                        if write.index > dropped.1 {
+                            (dropped.1, dropped.2) = (write.index, write.left);
+                        }
                     }
                     keeps
                 });

@@ -407,6 +407,17 @@ const RACES: &[Wrong] = &[
         &["line 10: reads bytes 4096 to 4099 of argument 0, which"],
     ),
     (
+        "a guess after the own additions, or with what others made of them",
+        8,
+        32,
+        "atom.global.add.u32 %r15, [%d1+4096], 1; shfl.sync.idx.b32 %r15, %r15, 31, 31, -1; add.u32 %r15, %r15, 1;\n\
+         ld.global.b32 %r10, [%d1+4096]; mov.b32 %r13, %r10;\n\
+         again: mov.b32 %r11, %r10; add.u32 %r12, %r11, 1; atom.global.cas.b32 %r10, [%d1+4096], %r11, %r12;\n\
+         setp.ne.s32 %p1, %r11, %r10; @%p1 bra again; setp.gt.u32 %p2, %r13, %r15; selp.b32 %r14, 1, 0, %p2;\n\
+         mad.lo.u32 %r16, %r2, 32, %r1; mul.wide.u32 %d4, %r16, 4; add.s64 %d4, %d4, %d1; st.global.b32 [%d4+8192], %r14;",
+        &["line 10: reads bytes 4096 to 4099 of argument 0, which"],
+    ),
+    (
         "a guess of 16 bits beside an addition to 32, which is stored",
         2,
         1,
