@@ -213,7 +213,7 @@ def test_what_a_backward_pass_needs_is_not_changed():
         z = x * 1.0
         y = layer(z)[0]
         z.mul_(100)
-        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        with pytest.raises(RuntimeError, match="modified (by an )?inplace"):
             y.sum().backward()
 
 
@@ -391,6 +391,7 @@ def test_another_thread_s_random_numbers():
             torch.randint(1, 9, (100,), device="cuda")
             torch.randperm(9, device="cuda")
             torch.rand(9, device="cuda")
+            F.dropout(torch.ones(9, device="cuda"))
 
     thread = threading.Thread(target=draw)
     thread.start()
@@ -444,15 +445,137 @@ def test_recurrent_layers_and_attention_keep_to_the_gpu():
         assert found.dtype == F.scaled_dot_product_attention(q, q, q).dtype == torch.float16
     found.float().sum().backward()
     assert gru.weight_ih_l0.grad.dtype == torch.float32
-    x.requires_grad_()
-    total = torch.nn.GRU(4, 4, device="cuda")(x)[0].sum()
-    (gradient,) = torch.autograd.grad(total, x, create_graph=True)
-    with pytest.raises(RuntimeError, match="is not differentiated again"):  # not without the second-order terms
-        (total + gradient.norm()).backward()
     scores = torch.randn(3, 1, 4, device="cuda", requires_grad=True)
     (gradient,) = torch.autograd.grad(F.ctc_loss(scores.log_softmax(2), torch.tensor([[1]]), (2,), (1,)), scores, create_graph=True)
-    with pytest.raises(RuntimeError, match="is not differentiated again"):
+    with pytest.raises(RuntimeError, match="_ctc_loss_backward.* is not implemented"):
         torch.autograd.grad(gradient[0, 0, 0], scores)
     assert isinstance(torch.default_generator, torch.Generator) and not isinstance(3, torch.Generator)
     with pytest.raises(RuntimeError, match="Only dense CPU tensors can be pinned"):
         torch.zeros(3, device="cuda", pin_memory=True)
+
+
+def test_derivatives_of_recurrent_layers():
+    for kind in ("LSTM", "GRU", "RNN"):
+        layer = getattr(torch.nn, kind)(2, 2, device="cuda", dtype=torch.float64)
+        on_cpu = copy.deepcopy(layer).cpu()
+        x = torch.randn(2, 1, 2, device="cuda", dtype=torch.float64, requires_grad=True)
+        y = x.detach().cpu().requires_grad_()
+        found, expected = layer(x)[0], on_cpu(y)[0]
+        found.square().sum().backward()
+        expected.square().sum().backward()
+        torch.testing.assert_close(found.cpu(), expected)
+        torch.testing.assert_close([x.grad.cpu()] + [one.grad.cpu() for one in layer.parameters()], [y.grad] + [one.grad for one in on_cpu.parameters()])
+        assert torch.autograd.gradgradcheck(lambda x: layer(x)[0], x)
+        cell = getattr(torch.nn, kind + "Cell")(2, 2, bias=False, device="cuda")
+        states = cell(x.detach()[0].float())
+        torch.testing.assert_close(states, cell.cpu()(y.detach()[0].float()), check_device=False)
+        total = lambda x: torch.func.functional_call(layer, dict(layer.named_parameters()), x)[0].sum()  # noqa: E731
+        assert torch.equal(torch.func.grad(total)(x), torch.autograd.grad(total(x), x)[0])
+
+
+def test_attention_is_pytorch_s_own_operation():
+    from torch.nn.attention import SDPBackend, SDPAParams, sdpa_kernel
+    from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
+    from torch.utils.flop_counter import FlopCounterMode
+
+    q, k, v = (torch.randn(2, 3, 32, 16, device="cuda", dtype=torch.float16, requires_grad=True) for _ in range(3))
+    with FlopCounterMode(display=False) as flops:
+        found = F.scaled_dot_product_attention(q, k, v)
+        found.sum().backward()
+    assert flops.get_total_flops() == 2 * 3 * 32 * 32 * 16 * 2 * 7, "two products forward and five backward"
+    assert type(found.grad_fn).__name__ == "ScaledDotProductFlashAttentionBackward0" and found.stride() == q.stride()
+
+    seen = []
+
+    def keep(context, operation, *args, **kwargs):
+        seen.append(operation)
+        return CheckpointPolicy.MUST_SAVE if "attention" in str(operation) else CheckpointPolicy.PREFER_RECOMPUTE
+
+    def block(q):
+        return F.scaled_dot_product_attention(q @ q.mT @ q, k, v).sum()
+
+    again = q.detach().requires_grad_()
+    block(again).backward()
+    kept = q.detach().requires_grad_()
+    checkpoint(block, kept, use_reentrant=False, context_fn=lambda: create_selective_checkpoint_contexts(keep)).backward()
+    assert torch.equal(kept.grad, again.grad) and torch.ops.aten._scaled_dot_product_flash_attention.default in seen
+    shared = torch.randn(2, 6, 32, 16, device="cuda", dtype=torch.float16, requires_grad=True)
+    groups = F.scaled_dot_product_attention(shared, k, v, enable_gqa=True)
+    (gradient,) = torch.autograd.grad(groups.float().sum(), k)
+    wide = [one.detach().repeat_interleave(2, 1).requires_grad_() for one in (k, v)]
+    alone = F.scaled_dot_product_attention(shared, *wide)
+    (parts,) = torch.autograd.grad(alone.float().sum(), wide[0])
+    assert torch.equal(groups, alone) and torch.equal(gradient, parts.unflatten(1, (3, 2)).sum(2))
+    with pytest.raises(RuntimeError, match="must match the size|heads|broadcast"):
+        F.scaled_dot_product_attention(shared, k, v)
+    mask = torch.randn(32, 32, device="cuda", dtype=torch.float16)
+    masked = F.scaled_dot_product_attention(q, k, v, mask)
+    assert type(masked.grad_fn).__name__ == "ScaledDotProductEfficientAttentionBackward0"
+    with sdpa_kernel(SDPBackend.FLASH_ATTENTION), pytest.raises(NotImplementedError, match="EFFICIENT_ATTENTION with a mask"):
+        F.scaled_dot_product_attention(q, k, v, mask)
+    with sdpa_kernel(SDPBackend.FLASH_ATTENTION), pytest.raises(NotImplementedError, match="computes in float16 and bfloat16"):
+        F.scaled_dot_product_attention(q.float(), k.float(), v.float())
+    with pytest.raises(RuntimeError, match="dtype"):
+        F.scaled_dot_product_attention(q, k, v, mask.double())
+    each = torch.func.vmap(torch.func.grad(lambda q, k, v: F.scaled_dot_product_attention(q, k, v).float().sum()))(q, k, v)
+    together = torch.func.grad(lambda q: F.scaled_dot_product_attention(q, k, v).float().sum())(q)
+    assert torch.allclose(each, together, atol=1e-2)
+    can = torch.backends.cuda.can_use_flash_attention
+    assert can(SDPAParams(q, k, v, None, 0.0, False, False)) and not can(SDPAParams(q.float(), k.float(), v.float(), None, 0.0, False, False))
+    with torch.inference_mode():
+        assert torch.equal(F.scaled_dot_product_attention(q, k, v), found)
+    with torch.autograd.graph.save_on_cpu():
+        F.scaled_dot_product_attention(q, k, v).sum().backward()
+
+
+def test_numbers_that_may_be_on_the_cpu_are_as_many_as_pytorch_takes():
+    x, number = torch.ones(3, device="cuda"), torch.tensor(2.0)
+    assert (x * number).sum() == torch.lerp(x, x, number).sum() * 2 == torch.addcmul(x, x, number).sum() - 3 + 0 == 6
+    assert torch.where(x > 0, number, torch.tensor(3.0)).tolist() == [2.0, 2.0, 2.0]
+    for wrong in (
+        lambda: torch.clamp(x, number, number),
+        lambda: torch.addcmul(x, number, number),
+        lambda: torch.cat([x, number[None]]),
+        lambda: x.index_add(0, torch.tensor(0), x[:1]),
+        lambda: x @ number.expand(3),
+    ):
+        with pytest.raises(RuntimeError, match="two devices, cuda:0 and cpu"):
+            wrong()
+
+
+def test_quantized_tensors_are_refused():
+    with pytest.raises(NotImplementedError, match="quantized tensors on a GPU are not emulated"):
+        torch.quantize_per_tensor(torch.ones(3, device="cuda"), 0.1, 0, torch.qint8)
+    with pytest.raises(NotImplementedError, match="quantized tensors on a GPU are not emulated"):
+        torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8).cuda()
+
+
+def test_memory_is_counted_in_steps():
+    before, requested = torch.cuda.memory_allocated(), torch.cuda.memory_stats()["requested_bytes.all.current"]
+    x = torch.empty(3, device="cuda")
+    assert torch.cuda.memory_allocated() - before == 512 == torch.accelerator.memory_allocated() - before
+    assert torch.cuda.memory_stats()["requested_bytes.all.current"] - requested == 12 and len(x) == 3
+    torch.accelerator.reset_peak_memory_stats()
+    assert torch.accelerator.max_memory_allocated() == torch.cuda.memory_allocated()
+    assert torch.tensor([1.0], pin_memory=True).is_pinned() and torch.tensor([1.0]).pin_memory().is_pinned() and not torch.tensor([1.0]).is_pinned()
+    with pytest.raises(RuntimeError, match="only dense CPU tensors can be pinned"):
+        x.pin_memory()
+
+
+def test_random_numbers_of_the_cpu_stay():
+    """Dropout and the like draw from the GPU's generator."""
+    x, state = torch.ones(4, 1000, device="cuda"), torch.get_rng_state()
+    for draw in (F.dropout, torch.rand_like, torch.nn.Dropout1d(), lambda x: F.alpha_dropout(x, 0.5, True)):
+        torch.cuda.manual_seed(1)
+        first, second = draw(x), draw(x)
+        torch.cuda.manual_seed(1)
+        assert torch.equal(draw(x), first) and not torch.equal(first, second) and torch.equal(torch.get_rng_state(), state)
+
+
+def test_what_dropout_keeps_is_scaled():
+    x = torch.randn(1000, device="cuda", requires_grad=True)
+    found = F.dropout(x, 0.25)
+    found.sum().backward()
+    kept = found != 0
+    assert 650 < kept.sum() < 850 and torch.equal(x.grad != 0, kept) and torch.allclose(found[kept], x[kept] / 0.75)
+    assert torch.equal(F.dropout(x, 0.0), x) and F.dropout(x, 1.0).abs().sum() == 0 and torch.equal(F.dropout(x, training=False), x)

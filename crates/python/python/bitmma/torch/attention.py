@@ -315,7 +315,7 @@ class _Attention(torch.autograd.Function):
     """Attention with its gradients; every tensor is batch × length × dimension."""
 
     @staticmethod
-    def forward(ctx: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None, call: "_Call") -> torch.Tensor:
+    def forward(ctx: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None, call: "Call") -> torch.Tensor:
         out, lse = call.forward(q, k, v, mask)
         ctx.save_for_backward(q, k, v, out, lse, mask)
         ctx.call = call
@@ -329,7 +329,7 @@ class _Attention(torch.autograd.Function):
 
 
 @dataclass(frozen=True)
-class _Call:
+class Call:
     """One call in an emulation: how each chip computes it."""
 
     emulation: emulate
@@ -338,6 +338,7 @@ class _Call:
     """The chips that the emulation compares with."""
 
     def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:
+        """The output and the logarithms of the sums."""
         with torch.no_grad(), plain():
             out, lse = self.kernel.forward(q, k, v, mask)
             theirs = {label: kernel.forward(q, k, v, mask)[0] for label, kernel in self.others.items()}
@@ -345,6 +346,7 @@ class _Call:
         return out, lse
 
     def backward(self, gradient: torch.Tensor, q: Any, k: Any, v: Any, out: Any, lse: Any, mask: Any) -> tuple[torch.Tensor, ...]:
+        """The gradients of queries, keys and values."""
         if not self.emulation.acts_here:
             raise graph.ended(self.emulation)
         with torch.no_grad(), plain():
@@ -372,24 +374,36 @@ class _Call:
 
 
 def call(emulation: emulate, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``scaled_dot_product_attention`` in an emulation."""
-    given = _arguments(*args, **kwargs)
+    """``scaled_dot_product_attention`` of tensors on the CPU in an emulation."""
+    given = arguments(*args, **kwargs)
     if is_traced((given.query, given.key, given.value)):
         return func(*args, **kwargs)
     given.check()
-    flash, account = emulation.attention, emulation.account
-    if flash is None:
-        with LOCK:
-            account.attention["math: its two products are the chip's, scores are rounded to the inputs' dtype, softmax is the host's"] += 1
-        return func(*args, **kwargs)
-    try:
-        kernel = _kernel(flash, emulation.arithmetic, given, emulation)
-        others = {one.label: _kernel(flash, one, given, emulation) for one in emulation.others}
-    except _Declined as declined:
-        with LOCK:
-            account.attention[f"flash declined, math instead: {declined}"] += 1
-        return func(*args, **kwargs)
-    return given.run(_Call(emulation, kernel, others))
+    found = chosen(emulation, given, _why_not_here(given))
+    return func(*args, **kwargs) if found is None else given.run(found)
+
+
+def chosen(emulation: emulate, given: Arguments, why_not: str = "", allowed: bool = True) -> Call | None:
+    """How an emulation computes a call in tiles; None, and counted, where it is its two products. ``why_not`` is a reason for that."""
+    if emulation.attention is None or not allowed:
+        reason = "math: its two products are the chip's, scores are rounded to the inputs' dtype, softmax is the host's"
+    else:
+        try:
+            if why_not:
+                raise Declined(why_not)
+            return in_tiles(emulation, given)
+        except Declined as declined:
+            reason = f"flash declined, math instead: {declined}"
+    with LOCK:
+        emulation.account.attention[reason] += 1
+    return None
+
+
+def in_tiles(emulation: emulate, given: Arguments) -> Call:
+    """How an emulation computes a call in tiles. Raises where it does not."""
+    flash = emulation.attention or Flash()
+    others = {one.label: _kernel(flash, one, given, emulation) for one in emulation.others}
+    return Call(emulation, _kernel(flash, emulation.arithmetic, given, emulation), others)
 
 
 def math(composite: Callable[..., Any], query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: torch.Tensor | None = None, *args: Any, **kwargs: Any) -> Any:
@@ -406,12 +420,14 @@ def math(composite: Callable[..., Any], query: torch.Tensor, key: torch.Tensor, 
     return torch.ops.aten._scaled_dot_product_attention_math(query, key, value, attn_mask, given["dropout_p"], given["is_causal"], None, **scale, **shared)[0]
 
 
-class _Declined(Exception):
+class Declined(Exception):
     """Why attention in tiles is not what computes a call."""
 
 
 @dataclass(frozen=True)
-class _Arguments:
+class Arguments:
+    """The arguments of ``scaled_dot_product_attention``."""
+
     query: torch.Tensor
     key: torch.Tensor
     value: torch.Tensor
@@ -434,22 +450,28 @@ class _Arguments:
         if wide != scores:
             raise RuntimeError(f"output with shape {list(scores)} doesn't match the broadcast shape {list(wide)}")
 
-    def run(self, call: _Call) -> torch.Tensor:
-        """The call on batch × length × dimension; heads and batches are stretched by operations that have gradients."""
+    def flat(self) -> tuple[torch.Size, list[Any]]:
+        """Batches and heads of the result; then queries, keys, values and mask as batch × length × dimension, stretched by operations that
+        have gradients."""
         q, k, v = self.query, self.key, self.value
         if self.gqa and k.dim() > 2 and k.shape[-3] != q.shape[-3]:
             k, v = (one.repeat_interleave(q.shape[-3] // one.shape[-3], -3) for one in (k, v))
         lead = torch.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
         m, n = q.shape[-2], k.shape[-2]
-        flat = [one.expand(*lead, *one.shape[-2:]).reshape(-1, *one.shape[-2:]).contiguous() for one in (q, k, v)]
+        flat: list[Any] = [one.expand(*lead, *one.shape[-2:]).reshape(-1, *one.shape[-2:]).contiguous() for one in (q, k, v)]
         mask = None
         if self.mask is not None:
             mask = self.mask.detach().expand(*lead, m, n).reshape(-1, m, n)
-        found: torch.Tensor = _Attention.apply(*flat, mask, call)  # type: ignore[no-untyped-call]
-        return found.reshape(*lead, m, v.shape[-1])
+        return lead, [*flat, mask]
+
+    def run(self, call: Call) -> torch.Tensor:
+        """The call, with its gradients."""
+        lead, flat = self.flat()
+        found: torch.Tensor = _Attention.apply(*flat, call)  # type: ignore[no-untyped-call]
+        return found.reshape(*lead, *found.shape[-2:])
 
 
-def _arguments(
+def arguments(
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,
@@ -458,35 +480,42 @@ def _arguments(
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
-) -> _Arguments:
+) -> Arguments:
+    """The arguments of a call."""
     width = query.shape[-1] if query.dim() else 1
     factor = scale if scale is not None else max(width, 1) ** -0.5
-    return _Arguments(query, key, value, attn_mask, dropout_p, is_causal, factor, enable_gqa)
+    return Arguments(query, key, value, attn_mask, dropout_p, is_causal, factor, enable_gqa)
 
 
-def _kernel(flash: Flash, arithmetic: Arithmetic, given: _Arguments, emulation: emulate) -> Kernel:
+def _why_not_here(given: Arguments) -> str:
+    """Why attention in tiles does not compute a call of these tensors, if it does not."""
+    tensors = given.query, given.key, given.value
+    if torch._C._functorch.maybe_current_level() is not None:
+        return "inside of a transform of torch.func only math is emulated"
+    if any(type(one) not in (torch.Tensor, torch.nn.Parameter) or one.layout != torch.strided or one.is_nested for one in tensors):
+        return "of nested and other tensors only math is emulated"
+    if any(one.device.type != "cpu" for one in tensors):
+        return f"tensors on {given.query.device}: attention in tiles is computed on the CPU"
+    return ""
+
+
+def _kernel(flash: Flash, arithmetic: Arithmetic, given: Arguments, emulation: emulate) -> Kernel:
     """How a chip computes a call. Raises where FlashAttention-2 does not."""
     q, k, v = given.query, given.key, given.value
-    if torch._C._functorch.maybe_current_level() is not None:
-        raise _Declined("inside of a transform of torch.func only math is emulated")
-    if any(type(one) not in (torch.Tensor, torch.nn.Parameter) or one.layout != torch.strided or one.is_nested for one in (q, k, v)):
-        raise _Declined("of nested and other tensors only math is emulated")
-    if any(one.device.type != "cpu" for one in (q, k, v)):
-        raise _Declined(f"tensors on {q.device}: attention in tiles is computed on the CPU")
     if min(one.dim() for one in (q, k, v)) < 3:
-        raise _Declined("queries, keys and values have two dimensions")
+        raise Declined("queries, keys and values have two dimensions")
     if not q.dtype == k.dtype == v.dtype or q.dtype not in (torch.float16, torch.bfloat16):
-        raise _Declined(f"it computes in float16 and bfloat16, not in {dtype_name(q.dtype)}")
+        raise Declined(f"it computes in float16 and bfloat16, not in {dtype_name(q.dtype)}")
     if q.shape[-1] != v.shape[-1] or q.shape[-1] > HEAD_DIMENSIONS[-1] or not q.shape[-1]:
-        raise _Declined(f"heads of dimension {q.shape[-1]} and {v.shape[-1]}; one dimension, 1 to {HEAD_DIMENSIONS[-1]}, has kernels")
+        raise Declined(f"heads of dimension {q.shape[-1]} and {v.shape[-1]}; one dimension, 1 to {HEAD_DIMENSIONS[-1]}, has kernels")
     if given.dropout:
-        raise _Declined(f"dropout {given.dropout}: its random numbers are the GPU's")
+        raise Declined(f"dropout {given.dropout}: its random numbers are the GPU's")
     if given.causal and (q.shape[-2] != k.shape[-2] or given.mask is not None):
-        raise _Declined(f"is_causal with {q.shape[-2]} queries and {k.shape[-2]} keys, or with a mask: PyTorch aligns it otherwise")
+        raise Declined(f"is_causal with {q.shape[-2]} queries and {k.shape[-2]} keys, or with a mask: PyTorch aligns it otherwise")
     if given.mask is not None and given.mask.requires_grad and torch.is_grad_enabled():
-        raise _Declined("the mask needs a gradient")
+        raise Declined("the mask needs a gradient")
     if not q.numel() or not k.numel():
-        raise _Declined("no queries or no keys")
+        raise Declined("no queries or no keys")
     unit = _unit(arithmetic, q, k)
     architecture = unit.instruction.architecture if unit.instruction else ""
     dimension = next(size for size in HEAD_DIMENSIONS if size >= q.shape[-1])
@@ -508,12 +537,12 @@ def _unit(arithmetic: Arithmetic, q: torch.Tensor, k: torch.Tensor) -> Unit:
     """The instruction of the products: the one that the source names where a chip chooses, else the one that was asked for."""
     policies = arithmetic.policies
     if policies.leaves(q.dtype) or (q.dtype == torch.float16 and policies.fp16 != "native"):
-        raise _Declined(f"the policy for {dtype_name(q.dtype)} says otherwise")
+        raise Declined(f"the policy for {dtype_name(q.dtype)} says otherwise")
     shape = (q.shape[:-2].numel(), q.shape[-2], k.shape[-2], q.shape[-1])
     way: Way | None = arithmetic.choose(Product(0, "", "flash_attention", False, (q.dtype, k.dtype), shape), True)
     unit: Unit | None = getattr(way, "unit", None)
     if unit is None or unit.working_format == "f64":
-        raise _Declined(f"{arithmetic.label} has no single instruction for them")
+        raise Declined(f"{arithmetic.label} has no single instruction for them")
     found = unit.instruction
     if found is None:
         return unit
@@ -526,5 +555,5 @@ def _unit(arithmetic: Arithmetic, q: torch.Tensor, k: torch.Tensor) -> Unit:
     except Error:
         pass
     if found.architecture in ("volta", "turing"):
-        raise _Declined(f"FlashAttention-2 runs on GPUs from Ampere on, not on {found.architecture}")
+        raise Declined(f"FlashAttention-2 runs on GPUs from Ampere on, not on {found.architecture}")
     return unit

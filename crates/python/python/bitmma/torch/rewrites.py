@@ -14,7 +14,7 @@ from torch.utils import _pytree as pytree
 from . import attention, settings
 from .._lock import LOCK
 from .pretend.state import is_the_cpus
-from .pretend.whole import on_gpu, on_host
+from .pretend.memory import on_gpu
 from .operations import OF_NESTED, OPENED, OWN, composite, is_traced, name, why_left
 from .whole import WHOLE
 
@@ -140,9 +140,7 @@ class Calls(TorchFunctionMode):
         kwargs = kwargs or {}
         settings.look()
         if func is _SDPA:  # here and not only where it is dispatched, as torch.func.vmap decomposes it before
-            if on_gpu((*args, *kwargs.values())):
-                return on_host(func, args, kwargs, self)
-            if self._emulation.of_gpu and is_the_cpus():
+            if on_gpu((*args, *kwargs.values())) or (self._emulation.of_gpu and is_the_cpus()):
                 return func(*args, **kwargs)
             with self._emulation._here.attends():
                 return attention.call(self._emulation, func, args, kwargs)

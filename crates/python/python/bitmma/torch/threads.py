@@ -24,8 +24,8 @@ from . import graph, operations, tasks
 from .apart import apart, is_apart
 from .._lock import LOCK
 from .portable.host import is_as_it_is
+from .pretend.memory import on_gpu
 from .pretend.state import is_the_cpus
-from .pretend.whole import on_gpu, on_host
 from .whole import WHOLE
 
 if TYPE_CHECKING:
@@ -288,9 +288,7 @@ def _whole(operator: Any) -> Callable[..., Any]:
     def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
         if operations.is_traced(args):
             return operator.decompose(*args, **kwargs)
-        if on_gpu(args):
-            return on_host(operator, args, kwargs)
-        if is_the_cpus():
+        if on_gpu(args) or is_the_cpus():
             return composite(*args, **kwargs)
         inside = _inside()
         if inside is not None:

@@ -10,7 +10,7 @@ import torch
 from ...kernels import _memory
 from ...kernels._device import Device
 from ...kernels._chips import capability
-from . import compiling, cuda, engine, foreign, memory, operations, state, storages
+from . import attention, compiling, cuda, engine, foreign, memory, operations, state, storages
 
 __all__ = ["pretend"]
 
@@ -55,6 +55,7 @@ def pretend(name: str) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         stack.enter_context(chip(name))
         stack.enter_context(engine.without_driver())
+        stack.enter_context(attention.chosen())
         operations.register()
         stack.callback(operations.unregister)
         stack.enter_context(cuda.described(_device))

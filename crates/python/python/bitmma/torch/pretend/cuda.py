@@ -10,10 +10,11 @@ from typing import Any, Callable
 from unittest import mock
 
 import torch
+from torch.nn.attention import SDPBackend
 
 from ...kernels import _device
 from ...kernels._device import Device
-from . import generators, raw_kernels, streams
+from . import attention, generators, raw_kernels, streams
 from .memory import GPU, USAGE
 from .operations import REFUSED
 from .properties import Properties
@@ -37,15 +38,19 @@ def _index(device: Any = None) -> int:
 
 def _statistics(device: Any = None) -> dict[str, Any]:
     """Of memory: bytes of tensors, of which PyTorch reserves as many."""
-    USAGE_KEYS = {"current": USAGE.now, "peak": USAGE.most, "allocated": USAGE.most, "freed": USAGE.most - USAGE.now}
-    zero = dict.fromkeys(USAGE_KEYS, 0)
+
+
+    def counted(now: int, most: int) -> dict[str, int]:
+        return {"current": now, "peak": most, "allocated": most, "freed": most - now}
+
+    allocated, requested, zero = counted(USAGE.now, USAGE.most), counted(USAGE.requested, USAGE.most_requested), counted(0, 0)
 
     def by_pool(values: dict[str, int]) -> dict[str, dict[str, int]]:
         return {"all": dict(values), "small_pool": dict(zero), "large_pool": dict(values)}
 
-    sizes = ("allocated_bytes", "reserved_bytes", "active_bytes", "requested_bytes")
+    sizes = ("allocated_bytes", "reserved_bytes", "active_bytes")
     counts = ("allocation", "segment", "active", "inactive_split", "inactive_split_bytes")
-    found: dict[str, Any] = {name: by_pool(USAGE_KEYS) for name in sizes}
+    found: dict[str, Any] = {name: by_pool(allocated) for name in sizes} | {"requested_bytes": by_pool(requested)}
     found |= {name: by_pool(zero) for name in counts}
     found |= {name: dict(zero) for name in ("oversize_allocations", "oversize_segments")}
     return found | {name: 0 for name in ("num_alloc_retries", "num_ooms", "num_sync_all_streams", "num_device_alloc", "num_device_free", "max_split_size")}
@@ -91,8 +96,14 @@ _BELOW: dict[str, Callable[..., Any]] = {
     "_accelerator_getStream": streams.current,
     "_accelerator_setStream": streams.choose,
     "_accelerator_synchronizeDevice": lambda index=0: None,
-    "_accelerator_isAllocatorInitialized": lambda: False,
+    "_accelerator_isAllocatorInitialized": lambda: True,
+    "_accelerator_getDeviceStats": _statistics,
+    "_accelerator_resetPeakStats": lambda *_: USAGE.reset(),
+    "_accelerator_resetAccumulatedStats": lambda *_: None,
     "_accelerator_emptyCache": lambda: None,
+    "_can_use_flash_attention": attention.allows(SDPBackend.FLASH_ATTENTION),
+    "_can_use_mem_efficient_attention": attention.allows(SDPBackend.EFFICIENT_ATTENTION),
+    "_can_use_cudnn_attention": attention.allows(SDPBackend.CUDNN_ATTENTION),
     "_accelerator_getDefaultGenerator": lambda index=0: generators.DEFAULT,
 }
 #: Functions that need a GPU and are not emulated.

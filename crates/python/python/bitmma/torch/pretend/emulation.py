@@ -16,7 +16,6 @@ from ...kernels._chips import capability
 from ...kernels._triton import Launcher
 from ..._lock import LOCK
 from ..arithmetic import Arithmetic, resolve
-from ..attention import Flash
 from ..choice import Policies
 from ..emulation import emulate
 from ..left import Left
@@ -77,21 +76,6 @@ class OnChip(emulate):
     @arithmetic.setter
     def arithmetic(self, value: Arithmetic) -> None:
         self._plain = value
-
-    # as attention depends on the kernels that the user allows
-    @property
-    def attention(self) -> Flash | None:  # type: ignore[override]
-        """Attention in tiles, or as its two products."""
-        if torch.backends.cuda.flash_sdp_enabled():
-            return self._flash
-        if torch.backends.cuda.math_sdp_enabled():
-            return None
-        REFUSED["scaled_dot_product_attention"] += 1
-        raise NotImplementedError("scaled_dot_product_attention: of the kernels that sdpa_kernel() may choose, FLASH_ATTENTION and MATH are emulated, and neither is allowed")
-
-    @attention.setter
-    def attention(self, value: Flash | None) -> None:
-        self._flash = value
 
     @contextmanager
     def _named(self, name: str) -> Iterator[None]:

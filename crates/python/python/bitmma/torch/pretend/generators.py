@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import secrets
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
 
-from ..._lock import LOCK
 from .memory import CPU, GPU
 
 _Plain: Any = torch._C.Generator
@@ -146,42 +143,8 @@ class Drawn:
     count = 0
 
 
-@contextmanager
-def drawing(takes: bool, random: bool, kwargs: dict[str, Any], on_gpu: bool) -> Iterator[None]:
-    """An operation draws from the GPU's generator, unless it is given one."""
-    if not (takes or random):
-        yield
-        return
+def draws(kwargs: dict[str, Any]) -> None:
+    """An operation is about to draw from the GPU's generator, unless it is given another of the GPU."""
     Drawn.count += 1
-    own = _checked(kwargs.get("generator"), on_gpu)
-    if on_gpu:
-        own.draws()
-    if takes:
-        kwargs["generator"] = own
-        yield
-        return
-    with _in_its_place(own):
-        yield
-
-
-@contextmanager
-def _in_its_place(own: Any) -> Iterator[None]:
-    """In this block a generator takes the place of the CPU's, whose state is as before in the end."""
-    with LOCK:
-        plain = torch.default_generator
-        before = plain.get_state()
-        plain.set_state(_Plain.get_state(own))
-        try:
-            yield
-        finally:
-            plain.set_state(before)
-
-
-@contextmanager
-def lent() -> Iterator[None]:
-    """In this block what draws from the CPU's generator draws from the GPU's; one more operation of it, if something does."""
-    DEFAULT.draws()
-    with _in_its_place(DEFAULT):
-        yield
-        if torch.equal(torch.default_generator.get_state(), _Plain.get_state(DEFAULT)):
-            DEFAULT.offset -= _STEP
+    own = kwargs["generator"] = _checked(kwargs.get("generator"), True)
+    own.draws()

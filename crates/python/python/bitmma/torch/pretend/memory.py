@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, Callable
 
 import torch
 
-from ..operations import is_traced
+from ..operations import is_recorded, is_traced
+from . import state
 
 #: The GPU that there seems to be.
 GPU = torch.device("cuda", 0)
@@ -17,24 +18,40 @@ TWO_DEVICES = "Expected all tensors to be on the same device, but found at least
 _PINNED = "_bitmma_pinned"
 
 
+#: PyTorch gives out memory of a GPU in steps of so many bytes.
+_STEP = 512
+
+
+def _allocated(size: int) -> int:
+    return -(-size // _STEP) * _STEP
+
+
 class Usage:
     """Bytes of tensors on the GPU."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()  # a block may end while this thread counts another
-        self.now = self.most = self.blocks = 0
+        self.now = self.most = self.requested = self.most_requested = self.blocks = 0
 
     def add(self, size: int) -> None:
-        """Another block, or with a negative size the end of one."""
+        """Another block."""
         with self._lock:
-            self.now += size
-            self.blocks += 1 if size >= 0 else -1
-            self.most = max(self.most, self.now)
+            self.now += _allocated(size)
+            self.requested += size
+            self.blocks += 1
+            self.most, self.most_requested = max(self.most, self.now), max(self.most_requested, self.requested)
+
+    def remove(self, size: int) -> None:
+        """The end of a block."""
+        with self._lock:
+            self.now -= _allocated(size)
+            self.requested -= size
+            self.blocks -= 1
 
     def reset(self) -> None:
         """From now on the most is counted anew."""
         with self._lock:
-            self.most = self.now
+            self.most, self.most_requested = self.now, self.requested
 
 
 USAGE = Usage()
@@ -50,7 +67,7 @@ class _Block:
         USAGE.add(size)
 
     def __del__(self) -> None:
-        USAGE.add(-self.size)
+        USAGE.remove(self.size)
 
 
 def storage_on_gpu(host: Any) -> Any:
@@ -88,7 +105,9 @@ def to_gpu(tensor: torch.Tensor, storage: Any = None) -> torch.Tensor:
 def to_host(tensor: torch.Tensor) -> torch.Tensor:
     """A tensor on the GPU as one on the CPU, of the same memory."""
     if is_traced((tensor,)):
-        return tensor.cpu()
+        if is_recorded():
+            return tensor.cpu()
+        return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")  # FakeTensorMode makes numbers for it
     if tensor._is_zerotensor():  # it has no memory
         return torch.zeros(tensor.shape, dtype=tensor.dtype, device=CPU)
     host = host_storage(tensor.untyped_storage())
@@ -98,6 +117,15 @@ def to_host(tensor: torch.Tensor) -> torch.Tensor:
 def pin(tensor: torch.Tensor) -> None:
     """Marks the memory of a tensor on the CPU as pinned."""
     setattr(tensor.untyped_storage(), _PINNED, True)
+
+
+def pinned(tensor: torch.Tensor, device: Any = None) -> torch.Tensor:
+    """A copy of a tensor in pinned memory."""
+    if tensor.is_cuda:
+        raise RuntimeError(f"cannot pin '{tensor.type()}' only dense CPU tensors can be pinned")
+    copy = tensor.clone()
+    pin(copy)
+    return copy
 
 
 def is_pinned(tensor: torch.Tensor, device: Any = None) -> bool:
@@ -115,3 +143,19 @@ def _marked(like: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
 def is_on_gpu(value: Any) -> bool:
     """Whether a value is a dense tensor on the GPU."""
     return isinstance(value, torch.Tensor) and value.is_cuda and value.layout is torch.strided
+
+
+def any_of(test: Callable[[Any], bool], values: Any) -> bool:
+    """Whether a test holds for one of some values, or of the lists among them."""
+    for one in values:
+        if isinstance(one, (list, tuple)):
+            if any_of(test, one):
+                return True
+        elif test(one):
+            return True
+    return False
+
+
+def on_gpu(values: Any) -> bool:
+    """Whether there is a tensor on the GPU that there seems to be."""
+    return state.IS_ON and any_of(is_on_gpu, values)

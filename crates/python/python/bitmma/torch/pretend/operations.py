@@ -19,9 +19,8 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from ..._lock import LOCK
 from .. import operations
-from . import generators, state
-from .memory import CPU, GPU, TWO_DEVICES, is_on_gpu, pin, storage_on_gpu, to_gpu, to_host
-from .whole import on_host
+from . import attention, device_checks, fused, generators, state
+from .memory import CPU, GPU, TWO_DEVICES, any_of, is_on_gpu, is_pinned, pin, pinned, storage_on_gpu, to_gpu, to_host
 
 aten = torch.ops.aten
 
@@ -30,6 +29,8 @@ _DESCRIBE = frozenset(
     "set_ as_strided_ squeeze_ unsqueeze_ transpose_ t_ swapaxes_ swapdims_ detach_ _reshape_alias record_stream is_set_to"
     " _has_compatible_shallow_copy_type set_data is_same_size".split()
 )
+#: Operations about pinned memory.
+_PINNING = frozenset("_pin_memory is_pinned".split())
 #: Operations whose tensors may be on different devices.
 _MIXED = frozenset(
     "copy_ copy _to_copy _copy_from _copy_from_and_resize index _unsafe_index index_put index_put_ _index_put_impl_ _unsafe_index_put _foreach_copy_ _foreach_copy"
@@ -37,16 +38,23 @@ _MIXED = frozenset(
 )  # fmt: skip
 #: Operations that read a number from either side.
 _READ_NUMBERS = frozenset("fill_ masked_fill_".split())
-#: Overloads of operations that draw random numbers, and those that are given a generator besides.
-_GIVEN_ONE = {"default": "generator", "low": "low_generator"}
+#: Operations that PyTorch has for GPUs only, or otherwise than on the CPU: how they are computed there.
+_OWN: dict[str, Callable[..., Any]] = {
+    "_fused_sdp_choice": attention.choose,
+    "_scaled_dot_product_flash_attention": attention.flash,
+    "_scaled_dot_product_flash_attention_backward": attention.flash_backward,
+    "_scaled_dot_product_efficient_attention": attention.efficient,
+    "_scaled_dot_product_efficient_attention_backward": attention.efficient_backward,
+    "_scaled_dot_product_cudnn_attention": attention.refused,
+    "_thnn_fused_lstm_cell": fused.lstm_cell,
+    "_thnn_fused_lstm_cell_backward_impl": fused.lstm_cell_backward,
+    "_thnn_fused_gru_cell": fused.gru_cell,
+    "_thnn_fused_gru_cell_backward": fused.gru_cell_backward,
+}
 #: Whether a library of CUDA computes an operation: none does.
 _LIBRARY_OPERATIONS = frozenset("_use_cudnn_ctc_loss _use_cudnn_rnn_flatten_weight _use_miopen_ctc_loss".split())
 #: Products that GPUs have for floating-point numbers, and not for FP8.
 _FLOATING = frozenset("mm addmm bmm baddbmm addbmm mv addmv dot vdot convolution convolution_overrideable _trilinear".split())
-#: Composite operations that have code of their own for GPUs: computed whole on the CPU.
-_WHOLE = (
-    "gru.input gru.data rnn_tanh.input rnn_tanh.data rnn_relu.input rnn_relu.data gru_cell lstm_cell rnn_tanh_cell rnn_relu_cell ctc_loss.IntList ctc_loss.Tensor"
-).split()  # fmt: skip
 #: Results that stay on the CPU, by their places.
 _STAY: dict[str, tuple[int, ...]] = {"_pack_padded_sequence": (1,)}
 
@@ -69,6 +77,8 @@ class _Facts(NamedTuple):
     random: bool
     given_one: Any
     """The same operation with a generator, where only that takes one."""
+    numbers: float
+    """How many tensors of a single number may be on the CPU."""
     products: bool
     """Whether it multiplies matrices."""
 
@@ -83,11 +93,24 @@ def _facts(func: Any) -> _Facts:
                 if argument.alias_info is not None and argument.alias_info.before_set == result.alias_info.before_set:
                     found = argument.name if argument.kwarg_only else place
         written.append(found)
-    generator = next((place for place, argument in enumerate(schema.arguments) if argument.name == "generator"), None)
-    random = torch.Tag.nondeterministic_seeded in func.tags
     name = func.overloadpacket.__name__
-    given_one = getattr(func.overloadpacket, _GIVEN_ONE.get(func._overloadname, ""), None) if random and generator is None else None
-    return _Facts(name, tuple(written), generator, random, given_one, operations.has_products(func.name()))
+    generator = next((place for place, argument in enumerate(schema.arguments) if argument.name == "generator"), None)
+    random = torch.Tag.nondeterministic_seeded in func.tags and name not in _OWN
+    given_one = _given_one(func) if random and generator is None else None
+    return _Facts(name, tuple(written), generator, random, given_one, device_checks.numbers(func.name()), operations.has_products(func.name()))
+
+
+def _given_one(func: Any) -> Any:
+    """The same operation with a generator."""
+    if func.overloadpacket is aten.native_dropout:
+        return fused.dropout
+    names = [argument.name for argument in func._schema.arguments]
+    for overload in func.overloadpacket.overloads():
+        other = getattr(func.overloadpacket, overload)
+        theirs = [argument.name for argument in other._schema.arguments]
+        if "generator" in theirs and [one for one in theirs if one != "generator"] == names:
+            return other
+    return None
 
 
 def concerns(func: Any, args: Any, kwargs: dict[str, Any]) -> bool:
@@ -95,7 +118,7 @@ def concerns(func: Any, args: Any, kwargs: dict[str, Any]) -> bool:
     if not isinstance(func, torch._ops.OpOverload):
         return False
     device = kwargs.get("device")
-    return (device is not None and torch.device(device).type == "cuda") or _any(is_on_gpu, args) or _any(is_on_gpu, kwargs.values())
+    return (device is not None and torch.device(device).type == "cuda") or any_of(is_on_gpu, (*args, *kwargs.values()))
 
 
 def on_cpu(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -126,7 +149,7 @@ def _is_compiled(func: Any) -> bool:
 @lru_cache(maxsize=None)
 def _describes(func: Any) -> bool:
     """Whether an operation needs no kernel here: it only describes memory, is made of others (which come one by one), or is not PyTorch's."""
-    if func.is_view or func.overloadpacket.__name__ in _DESCRIBE or func.namespace not in operations.OWN:
+    if func.is_view or func.overloadpacket.__name__ in _DESCRIBE | _PINNING or func.namespace not in operations.OWN:
         return True
     return _is_composite(func.name())
 
@@ -137,20 +160,10 @@ def _is_composite(name: str) -> bool:
     return name.startswith("prim::") or has(name, "CompositeImplicitAutograd") and not has(name, "CUDA")
 
 
-def _any(test: Callable[[Any], bool], values: Any) -> bool:
-    for one in values:
-        if isinstance(one, (list, tuple)):
-            if _any(test, one):
-                return True
-        elif test(one):
-            return True
-    return False
-
-
 def _check_kind(tensor: torch.Tensor) -> None:
     """Only dense tensors are emulated."""
-    if tensor.layout is not torch.strided or tensor.is_nested:
-        kind = "nested tensors of layout torch.strided" if tensor.is_nested else f"tensors of layout {tensor.layout}"
+    if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized:
+        kind = "nested tensors of layout torch.strided" if tensor.is_nested else "quantized tensors" if tensor.is_quantized else f"tensors of layout {tensor.layout}"
         REFUSED[kind] += 1
         raise NotImplementedError(f"{kind} on a GPU are not emulated")
 
@@ -162,8 +175,8 @@ _RESIZES = {"resize_", "resize_as_"}
 class _Sides:
     """The arguments of one call on the CPU, and what becomes of its results."""
 
-    def __init__(self, mixed: bool, resizes: bool) -> None:
-        self.mixed, self.resizes, self.stays, self.gpu = mixed, resizes, False, False
+    def __init__(self, mixed: bool, resizes: bool, numbers: float) -> None:
+        self.mixed, self.resizes, self.numbers, self.stays, self.gpu = mixed, resizes, numbers, False, False
         self.given: list[tuple[torch.Tensor, torch.Tensor, int]] = []
         """Tensors of the GPU, what they are on the CPU, and where their memory is."""
 
@@ -171,7 +184,9 @@ class _Sides:
         """A value on the CPU."""
         if isinstance(value, torch.Tensor):
             if not value.is_cuda:
-                self.stays = self.stays or (value.dim() > 0 and value.device.type == "cpu")
+                if value.device.type == "cpu":
+                    self.numbers -= value.dim() == 0
+                    self.stays = self.stays or value.dim() > 0
                 return value
             _check_kind(value)
             self.gpu = True
@@ -189,8 +204,8 @@ class _Sides:
         return value
 
     def check(self) -> None:
-        """As PyTorch does, all tensors of more than one number are on one device."""
-        if self.stays and self.gpu and not self.mixed:
+        """As PyTorch does, all tensors are on one device, but for as many of a single number as the operation takes from the CPU."""
+        if (self.stays or self.numbers < 0) and self.gpu and not self.mixed:
             raise RuntimeError(TWO_DEVICES)
 
     def result(self, value: Any) -> Any:
@@ -232,7 +247,7 @@ def _check_written(facts: _Facts, args: Any, kwargs: dict[str, Any]) -> None:
 
 def _check_indexed(own: Any, indices: Any, values: Any = None) -> None:
     """As PyTorch does, a tensor on the CPU has no indices on the GPU, and what is put is on the tensor's device, or one number."""
-    if not is_on_gpu(own) and _any(is_on_gpu, [indices]):
+    if not is_on_gpu(own) and any_of(is_on_gpu, (indices,)):
         raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor (cpu)")
     if isinstance(values, torch.Tensor) and is_on_gpu(values) != is_on_gpu(own) and values.dim() > 0:
         raise RuntimeError(TWO_DEVICES)
@@ -243,7 +258,7 @@ def run(func: Any, args: Any, kwargs: dict[str, Any], emulated: Callable[[], Abs
     facts = _facts(func)
     if facts.name in _LIBRARY_OPERATIONS:
         return False
-    sides = _Sides(facts.name in _MIXED, facts.name in _RESIZES)
+    sides = _Sides(facts.name in _MIXED, facts.name in _RESIZES, facts.numbers)
     with _disable_current_modes() if torch._C._len_torch_dispatch_stack() else nullcontext():
         hosts = [sides.host(one) for one in args]
         given = {name: sides.host(one) for name, one in kwargs.items()}
@@ -266,9 +281,15 @@ def run(func: Any, args: Any, kwargs: dict[str, Any], emulated: Callable[[], Abs
         given, hosts = {**given, **dict(by_name)}, hosts[: facts.generator]
     if on_gpu and facts.given_one is not None:
         func, facts = facts.given_one, facts._replace(generator=len(hosts))
-    with generators.drawing(facts.generator is not None, facts.random, given, on_gpu), state.working(), torch._C.DisableTorchFunction(), emulated():
+    if on_gpu and (facts.generator is not None or facts.random):
+        if facts.generator is None:
+            raise NotImplementedError(f"{func.name()} draws random numbers, and takes no generator: it is not emulated on a GPU")
+        generators.draws(given)
+    elif facts.generator is not None:
+        generators.check_on_cpu(given.values())
+    with state.working(), torch._C.DisableTorchFunction(), emulated():
         try:
-            found = func(*hosts, **given)
+            found = _OWN.get(facts.name, func)(*hosts, **given)
         except NotImplementedError as error:
             if "'CPU' backend" not in str(error):
                 raise
@@ -309,17 +330,9 @@ def _kernel(func: Any) -> Callable[..., Any]:
     return kernel
 
 
-def _on_host(func: Any) -> Callable[..., Any]:
-    return lambda *args, **kwargs: on_host(func, args, kwargs)
-
-
-def _ctc_loss(func: Any) -> Callable[..., Any]:
-    def loss(*args: Any, **kwargs: Any) -> Any:
-        if is_on_gpu(args[0]):
-            return on_host(func, args, kwargs, is_mixed=True)
-        return func(*(to_host(one) if is_on_gpu(one) else one for one in args), **kwargs)  # where the scores are, all else goes
-
-    return loss
+def _ctc_loss(scores: torch.Tensor, targets: torch.Tensor, input_lengths: torch.Tensor, target_lengths: torch.Tensor, *args: Any) -> Any:
+    """``ctc_loss`` reads its lengths, from either device. PyTorch's own code does so only where no mode is on."""
+    return aten.ctc_loss.IntList(scores, targets, input_lengths.tolist(), target_lengths.tolist(), *args)
 
 
 _LIBRARIES: dict[str, Library] = {}
@@ -346,14 +359,16 @@ def register() -> None:
                     func = getattr(getattr(aten, packet), overload or "default")
                 except (AttributeError, RuntimeError):  # one that Python cannot call
                     continue
-                if func.is_view or packet in _DESCRIBE:
+                if func.is_view or packet in _DESCRIBE or packet in _PINNING:
                     continue
                 library.impl(rest, _kernel(func), "CUDA")
-            for name in _WHOLE:
-                packet, _, overload = name.partition(".")
-                func = getattr(getattr(aten, packet), overload or "default")
-                for key in ("AutogradCUDA", "CUDA"):
-                    library.impl(name, (_ctc_loss if packet == "ctc_loss" else _on_host)(func), key)
+                if packet in _LIBRARY_OPERATIONS:
+                    library.impl(rest, lambda *args, **kwargs: False, "Meta")
+            for key in ("AutogradCUDA", "CUDA"):
+                library.impl("ctc_loss.Tensor", _ctc_loss, key)
+            for key in ("CPU", "CUDA"):
+                library.impl("_pin_memory", pinned, key)
+                library.impl("is_pinned", is_pinned, key)
     finally:
         _ours.registers = False
 

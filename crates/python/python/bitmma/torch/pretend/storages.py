@@ -1,15 +1,17 @@
-"""Storages, pinned memory and other memory that Python's part of PyTorch asks for on a GPU."""
+"""Storages that Python's part of PyTorch asks for on a GPU."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock
 
 import torch
+from torch.utils._device import _device_constructors
 
-from .memory import CPU, is_pinned, pin, storage_on_gpu
+from .memory import CPU, pin, storage_on_gpu
 
 
 def _is_gpu(device: Any) -> bool:
@@ -18,7 +20,7 @@ def _is_gpu(device: Any) -> bool:
 
 @contextlib.contextmanager
 def storages() -> Iterator[None]:
-    """In this block storages can be made on the GPU, and memory be pinned."""
+    """In this block storages can be made on the GPU."""
     Storage: Any = torch.UntypedStorage
     plain_new = Storage.__new__
 
@@ -27,17 +29,15 @@ def storages() -> Iterator[None]:
             return plain_new(cls, *args, **kwargs) if device is None else plain_new(cls, *args, device=device, **kwargs)
         return storage_on_gpu(plain_new(Storage, *args, device=CPU))
 
-    def pin_memory(tensor: torch.Tensor, device: Any = None) -> torch.Tensor:
-        if tensor.is_cuda:
-            raise RuntimeError(f"cannot pin '{tensor.type()}' only dense CPU tensors can be pinned")
-        if is_pinned(tensor):
-            return tensor
-        copy = tensor.clone()
-        pin(copy)
-        return copy
+    plain_tensor = torch.tensor
+    _device_constructors()  # which PyTorch keeps, with its own function
 
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(mock.patch.object(Storage, "__new__", new))
-        stack.enter_context(mock.patch.object(torch.Tensor, "pin_memory", pin_memory))
-        stack.enter_context(mock.patch.object(torch.Tensor, "is_pinned", is_pinned))
+    @functools.wraps(plain_tensor)
+    def tensor(*args: Any, **kwargs: Any) -> torch.Tensor:
+        found = plain_tensor(*args, **kwargs)
+        if kwargs.get("pin_memory"):  # its C++ code makes it without a mode or a kernel
+            pin(found)
+        return found
+
+    with mock.patch.object(Storage, "__new__", new), mock.patch.object(torch, "tensor", tensor):
         yield

@@ -1,0 +1,41 @@
+"""Which operations of CUDA take tensors of a single number from the CPU, by PyTorch's own table of operations.
+
+The table (``native_functions.yaml``, in torchgen, which comes with PyTorch) says of each operation whether the code that calls its kernel for CUDA checks
+that all tensors are on one device. Where it does not, TensorIterator does, which lets one tensor of a single number be on the CPU.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+
+import torchgen
+
+_TABLE = "packaged/ATen/native/native_functions.yaml"
+#: Operations that make numbers of all such tensors, or take operands of several pairs.
+_ANY = re.compile(r"where|_foreach_\w+|_fused_\w+|_amp_foreach\w+")
+
+
+@lru_cache(maxsize=1)
+def _checked() -> frozenset[str]:
+    """Operations of which all tensors must be on one device."""
+    try:
+        text = (Path(torchgen.__file__).parent / _TABLE).read_text(encoding="utf-8")
+    except OSError as error:
+        raise RuntimeError(f"PyTorch's table of operations cannot be read: {error}") from None
+    found = set()
+    for entry in re.split(r"^- func: ", text, flags=re.MULTILINE)[1:]:
+        for_cuda = re.search(r"^ +(?:[\w]+, )*CUDA\b.*: |^ +structured_delegate:", entry, re.MULTILINE)
+        if for_cuda and not re.search(r"^ +device_check: NoCheck", entry, re.MULTILINE):
+            found.add("aten::" + entry.partition("(")[0])
+    return frozenset(found)
+
+
+@lru_cache(maxsize=None)
+def numbers(name: str) -> float:
+    """How many tensors of a single number an operation takes from the CPU."""
+    if name in _checked():
+        return 0
+    packet = name.partition("::")[2].partition(".")[0]
+    return float("inf") if _ANY.fullmatch(packet) else 1
