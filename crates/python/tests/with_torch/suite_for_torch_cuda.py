@@ -352,6 +352,10 @@ def test_ctc_loss_with_lengths_on_the_cpu():
     expected.backward()
     found.backward()
     assert found.is_cuda and torch.equal(found.cpu(), expected) and torch.equal(gpu.grad.cpu(), own.grad)
+    one = torch.nn.functional.ctc_loss(scores[:, 0].cuda(), targets[0].cuda(), lengths[0][0], lengths[1][0])  # unbatched
+    assert torch.equal(one.cpu(), torch.nn.functional.ctc_loss(scores[:, 0], targets[0], lengths[0][0], lengths[1][0]))
+    with pytest.raises(RuntimeError, match="input_lengths must be integral"):
+        torch.nn.functional.ctc_loss(gpu, targets.cuda(), lengths[0].float(), lengths[1])
     again = scores.clone().requires_grad_()
     there = torch.nn.functional.ctc_loss(again, targets.cuda(), lengths[0].cuda(), lengths[1].cuda())
     there.backward()
@@ -511,6 +515,7 @@ def test_attention_is_pytorch_s_own_operation():
     mask = torch.randn(32, 32, device="cuda", dtype=torch.float16)
     masked = F.scaled_dot_product_attention(q, k, v, mask)
     assert type(masked.grad_fn).__name__ == "ScaledDotProductEfficientAttentionBackward0"
+    assert masked.transpose(1, 2).is_contiguous() and torch.autograd.grad(masked.sum(), q)[0].transpose(1, 2).is_contiguous()
     with sdpa_kernel(SDPBackend.FLASH_ATTENTION), pytest.raises(NotImplementedError, match="EFFICIENT_ATTENTION with a mask"):
         F.scaled_dot_product_attention(q, k, v, mask)
     with sdpa_kernel(SDPBackend.FLASH_ATTENTION), pytest.raises(NotImplementedError, match="computes in float16 and bfloat16"):
@@ -536,11 +541,20 @@ def test_numbers_that_may_be_on_the_cpu_are_as_many_as_pytorch_takes():
         lambda: torch.clamp(x, number, number),
         lambda: torch.addcmul(x, number, number),
         lambda: torch.cat([x, number[None]]),
+        lambda: torch.stack([x[0], number]),
+        lambda: torch.complex(x, number),
+        lambda: F.embedding(torch.tensor(0), x[:, None]),
         lambda: x.index_add(0, torch.tensor(0), x[:1]),
         lambda: x @ number.expand(3),
     ):
         with pytest.raises(RuntimeError, match="two devices, cuda:0 and cpu"):
             wrong()
+    with pytest.raises(RuntimeError, match="expected self and mask to be on the same device, but got mask on cpu"):
+        x.masked_fill(torch.tensor(True), 0.0)
+    assert x.masked_fill(x > 0, number).tolist() == [2.0] * 3 and torch.linspace(x[0], number, 3, device="cuda").tolist() == [1.0, 1.5, 2.0]
+    assert torch._foreach_addcmul([x], [x], [x], torch.tensor([2.0]))[0].tolist() == [3.0] * 3
+    with pytest.raises(RuntimeError, match="Expected scalars to be on CPU, got cuda:0"):
+        torch._foreach_addcmul([x], [x], [x], x[:1])
 
 
 def test_quantized_tensors_are_refused():
@@ -579,3 +593,5 @@ def test_what_dropout_keeps_is_scaled():
     kept = found != 0
     assert 650 < kept.sum() < 850 and torch.equal(x.grad != 0, kept) and torch.allclose(found[kept], x[kept] / 0.75)
     assert torch.equal(F.dropout(x, 0.0), x) and F.dropout(x, 1.0).abs().sum() == 0 and torch.equal(F.dropout(x, training=False), x)
+    with pytest.raises(NotImplementedError, match="fused_dropout: not implemented for torch.int64"):
+        F.dropout(x.long(), 0.25)

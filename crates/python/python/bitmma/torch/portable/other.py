@@ -49,10 +49,13 @@ def each(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     base = name.removeprefix("_foreach_")
     own = base.rstrip("_")
     results = []
-    for place in range(next(len(one) for one in args if isinstance(one, (list, tuple)))):
+    count = next(len(one) for one in args if isinstance(one, (list, tuple)))
+    if len(args) > 3 and isinstance(args[3], torch.Tensor) and args[3].numel() != count:
+        raise RuntimeError(f"Expected length of scalars to match input of length {count} but got {args[3].numel()} instead.")
+    for place in range(count):
         given = [one[place] if isinstance(one, (list, tuple)) else one for one in args]
         if own in ("addcmul", "addcdiv") and len(given) > 3:
-            value = given[3][place] if isinstance(given[3], torch.Tensor) and given[3].dim() else given[3]
+            value = given[3].reshape(-1)[place].item() if isinstance(given[3], torch.Tensor) else given[3]
             found = getattr(aten, base)(*given[:3], value=value)
         elif own == "norm":
             found = aten.linalg_vector_norm(given[0], *given[1:2], dtype=given[2] if len(given) > 2 else kwargs.get("dtype"))

@@ -155,15 +155,23 @@ def _call(given: Arguments) -> attention.Call:
         raise NotImplementedError(f"this kernel of scaled_dot_product_attention is not emulated for these tensors: {declined}") from None
 
 
-def _forward(given: Arguments) -> tuple[torch.Tensor, torch.Tensor]:
-    """The output, with the strides of the queries, and the logarithms of the sums."""
+Strided = Callable[[torch.Tensor], torch.Tensor]
+
+
+def _by_rows(like: torch.Tensor) -> torch.Tensor:
+    """Memory for a result in the order batch, length, head, dimension."""
+    return torch.empty_like(like.transpose(1, 2), memory_format=torch.contiguous_format).transpose(1, 2)
+
+
+def _forward(given: Arguments, strided: Strided = torch.empty_like) -> tuple[torch.Tensor, torch.Tensor]:
+    """The output, and the logarithms of the sums."""
     call = _call(given)
     lead, flat = given.flat()
     out, lse = call.forward(*flat)
-    return torch.empty_like(given.query).copy_(out.reshape(given.query.shape)), lse.reshape(*lead, -1)
+    return strided(given.query).copy_(out.reshape(given.query.shape)), lse.reshape(*lead, -1)
 
 
-def _backward(given: Arguments, gradient: torch.Tensor, out: torch.Tensor, lse: torch.Tensor) -> list[torch.Tensor]:
+def _backward(given: Arguments, gradient: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, strided: Strided = torch.empty_like) -> list[torch.Tensor]:
     """The gradients of queries, keys and values; those of heads that share keys are added."""
     call = _call(given)
     lead, (q, k, v, mask) = given.flat()
@@ -174,7 +182,7 @@ def _backward(given: Arguments, gradient: torch.Tensor, out: torch.Tensor, lse: 
         one = one.reshape(*lead, *one.shape[-2:])
         if like.shape[1] != lead[1]:
             one = one.unflatten(1, (like.shape[1], -1)).sum(2)
-        results.append(torch.empty_like(like).copy_(one))
+        results.append(strided(like).copy_(one))
     return results
 
 
@@ -206,7 +214,7 @@ def efficient(query: Any, key: Any, value: Any, attn_bias: Any, compute_log_sume
     """``_scaled_dot_product_efficient_attention``, of which calls with a mask are computed as FlashAttention-2 would."""
     if attn_bias is None:
         raise NotImplementedError(f"_scaled_dot_product_efficient_attention without a mask is not emulated; {_NONE_OTHER}")
-    out, lse = _forward(attention.arguments(query, key, value, attn_bias, dropout_p, is_causal, scale))
+    out, lse = _forward(attention.arguments(query, key, value, attn_bias, dropout_p, is_causal, scale), _by_rows)
     rows = -lse.shape[-1] % _ALIGNED
     lse = torch.nn.functional.pad(lse, (0, rows), value=attention.INFINITY) if compute_log_sumexp else lse[..., :0].clone()
     return out, lse, _number(), _number()
@@ -217,7 +225,7 @@ def efficient_backward(
     dropout_p: float, grad_input_mask: Any, is_causal: bool = False, *, scale: Any = None,
 ) -> Any:  # fmt: skip
     """``_scaled_dot_product_efficient_attention_backward``."""
-    found = _backward(attention.arguments(query, key, value, attn_bias, dropout_p, is_causal, scale), gradient, out, lse)
+    found = _backward(attention.arguments(query, key, value, attn_bias, dropout_p, is_causal, scale), gradient, out, lse, _by_rows)
     return *(one if wanted else None for one, wanted in zip(found, grad_input_mask)), None
 
 

@@ -67,6 +67,8 @@ def gru_cell_backward(
 
 def dropout(x: torch.Tensor, p: float, train: bool | None, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
     """``native_dropout``: what is left, scaled, and where."""
+    if x.dtype not in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
+        raise NotImplementedError(f"fused_dropout: not implemented for {x.dtype} on CUDA")
     if train is False or not x.numel():
         return x.clone(), torch.ones_like(x, dtype=torch.bool)
     if p == 1:

@@ -79,6 +79,8 @@ class _Facts(NamedTuple):
     """The same operation with a generator, where only that takes one."""
     numbers: float
     """How many tensors of a single number may be on the CPU."""
+    on_cpu: int
+    """The place of an argument that must be there; -1 if there is none."""
     products: bool
     """Whether it multiplies matrices."""
 
@@ -97,7 +99,8 @@ def _facts(func: Any) -> _Facts:
     generator = next((place for place, argument in enumerate(schema.arguments) if argument.name == "generator"), None)
     random = torch.Tag.nondeterministic_seeded in func.tags and name not in _OWN
     given_one = _given_one(func) if random and generator is None else None
-    return _Facts(name, tuple(written), generator, random, given_one, device_checks.numbers(func.name()), operations.has_products(func.name()))
+    on_cpu = next((place for place, argument in enumerate(schema.arguments) if argument.name == "scalars" and str(argument.type) == "Tensor"), -1)
+    return _Facts(name, tuple(written), generator, random, given_one, device_checks.numbers(func.name()), on_cpu, operations.has_products(func.name()))
 
 
 def _given_one(func: Any) -> Any:
@@ -260,9 +263,13 @@ def run(func: Any, args: Any, kwargs: dict[str, Any], emulated: Callable[[], Abs
         return False
     sides = _Sides(facts.name in _MIXED, facts.name in _RESIZES, facts.numbers)
     with _disable_current_modes() if torch._C._len_torch_dispatch_stack() else nullcontext():
-        hosts = [sides.host(one) for one in args]
+        hosts = [one if place == facts.on_cpu else sides.host(one) for place, one in enumerate(args)]
         given = {name: sides.host(one) for name, one in kwargs.items()}
     sides.check()
+    if facts.on_cpu >= 0 and args[facts.on_cpu].is_cuda:
+        raise RuntimeError(f"Expected scalars to be on CPU, got {args[facts.on_cpu].device} instead.")
+    if facts.name in device_checks.MASKED and is_on_gpu(args[0]) != is_on_gpu(args[1]):
+        raise RuntimeError(f"expected self and mask to be on the same device, but got mask on {args[1].device} and self on {args[0].device}")
     if sides.gpu and not sides.mixed and facts.name not in _READ_NUMBERS:
         _check_written(facts, args, kwargs)
     is_indexed = "index" in facts.name and facts.name in _MIXED
@@ -332,7 +339,10 @@ def _kernel(func: Any) -> Callable[..., Any]:
 
 def _ctc_loss(scores: torch.Tensor, targets: torch.Tensor, input_lengths: torch.Tensor, target_lengths: torch.Tensor, *args: Any) -> Any:
     """``ctc_loss`` reads its lengths, from either device. PyTorch's own code does so only where no mode is on."""
-    return aten.ctc_loss.IntList(scores, targets, input_lengths.tolist(), target_lengths.tolist(), *args)
+    for name, lengths in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
+        if lengths.is_floating_point() or lengths.is_complex():
+            raise RuntimeError(f"{name} must be integral")
+    return aten.ctc_loss.IntList(scores, targets, input_lengths.reshape(-1).tolist(), target_lengths.reshape(-1).tolist(), *args)
 
 
 _LIBRARIES: dict[str, Library] = {}
