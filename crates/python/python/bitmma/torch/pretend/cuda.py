@@ -16,7 +16,7 @@ from ...kernels import _device
 from ...kernels._device import Device
 from . import attention, generators, raw_kernels, streams
 from .memory import GPU, USAGE
-from .operations import REFUSED
+from .state import REFUSED
 from .properties import Properties
 
 

@@ -19,7 +19,7 @@ from ..arithmetic import Arithmetic, resolve
 from ..choice import Policies
 from ..emulation import emulate
 from ..left import Left
-from .operations import REFUSED
+from .state import REFUSED
 
 
 class _Quiet(Left):

@@ -11,7 +11,7 @@ import warnings
 from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable
 
 import torch
 from torch.library import Library
@@ -19,8 +19,12 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from ..._lock import LOCK
 from .. import operations
-from . import attention, device_checks, fused, generators, state
-from .memory import CPU, GPU, TWO_DEVICES, any_of, is_on_gpu, is_pinned, pin, pinned, storage_on_gpu, to_gpu, to_host
+from . import device_checks, generators, state
+from .facts import facts
+from .memory import GPU, any_of, is_on_gpu, is_pinned, pin, pinned
+from .own import OWN
+from .sides import Sides
+from .state import REFUSED
 
 aten = torch.ops.aten
 
@@ -31,30 +35,8 @@ _DESCRIBE = frozenset(
 )
 #: Operations about pinned memory.
 _PINNING = frozenset("_pin_memory is_pinned".split())
-#: Operations whose tensors may be on different devices.
-_MIXED = frozenset(
-    "copy_ copy _to_copy _copy_from _copy_from_and_resize index _unsafe_index index_put index_put_ _index_put_impl_ _unsafe_index_put _foreach_copy_ _foreach_copy"
-    " _pack_padded_sequence _assert_async".split()
-)  # fmt: skip
-#: Operations that read a number from either side.
-_READ_NUMBERS = frozenset("fill_ masked_fill_".split())
-#: Operations that PyTorch has for GPUs only, or otherwise than on the CPU: how they are computed there.
-_OWN: dict[str, Callable[..., Any]] = {
-    "_fused_sdp_choice": attention.choose,
-    "_scaled_dot_product_flash_attention": attention.flash,
-    "_scaled_dot_product_flash_attention_backward": attention.flash_backward,
-    "_scaled_dot_product_efficient_attention": attention.efficient,
-    "_scaled_dot_product_efficient_attention_backward": attention.efficient_backward,
-    "_scaled_dot_product_cudnn_attention": attention.refused,
-    "_thnn_fused_lstm_cell": fused.lstm_cell,
-    "_thnn_fused_lstm_cell_backward_impl": fused.lstm_cell_backward,
-    "_thnn_fused_gru_cell": fused.gru_cell,
-    "_thnn_fused_gru_cell_backward": fused.gru_cell_backward,
-}
 #: Whether a library of CUDA computes an operation: none does.
 _LIBRARY_OPERATIONS = frozenset("_use_cudnn_ctc_loss _use_cudnn_rnn_flatten_weight _use_miopen_ctc_loss".split())
-#: Products that GPUs have for floating-point numbers, and not for FP8.
-_FLOATING = frozenset("mm addmm bmm baddbmm addbmm mv addmv dot vdot convolution convolution_overrideable _trilinear".split())
 #: Results that stay on the CPU, by their places.
 _STAY: dict[str, tuple[int, ...]] = {"_pack_padded_sequence": (1,)}
 
@@ -62,58 +44,8 @@ _STAY: dict[str, tuple[int, ...]] = {"_pack_padded_sequence": (1,)}
 FOREIGN: Counter[str] = Counter()
 #: Products that ran outside of an emulation.
 OUTSIDE: Counter[str] = Counter()
-#: What was refused, by operation.
-REFUSED: Counter[str] = Counter()
-
-
-class _Facts(NamedTuple):
-    """What the schema of an operation says."""
-
-    name: str
-    written: tuple[int | str | None, ...]
-    """For each result the argument that it is: its place, or its name."""
-    generator: int | None
-    """The place of its generator among the arguments, if it takes one."""
-    random: bool
-    given_one: Any
-    """The same operation with a generator, where only that takes one."""
-    numbers: float
-    """How many tensors of a single number may be on the CPU."""
-    on_cpu: int
-    """The place of an argument that must be there; -1 if there is none."""
-    products: bool
-    """Whether it multiplies matrices."""
-
-
-@lru_cache(maxsize=None)
-def _facts(func: Any) -> _Facts:
-    schema, written = func._schema, []
-    for result in schema.returns:
-        found: int | str | None = None
-        if result.alias_info is not None and result.alias_info.is_write:
-            for place, argument in enumerate(schema.arguments):
-                if argument.alias_info is not None and argument.alias_info.before_set == result.alias_info.before_set:
-                    found = argument.name if argument.kwarg_only else place
-        written.append(found)
-    name = func.overloadpacket.__name__
-    generator = next((place for place, argument in enumerate(schema.arguments) if argument.name == "generator"), None)
-    random = torch.Tag.nondeterministic_seeded in func.tags and name not in _OWN
-    given_one = _given_one(func) if random and generator is None else None
-    on_cpu = next((place for place, argument in enumerate(schema.arguments) if argument.name == "scalars" and str(argument.type) == "Tensor"), -1)
-    return _Facts(name, tuple(written), generator, random, given_one, device_checks.numbers(func.name()), on_cpu, operations.has_products(func.name()))
-
-
-def _given_one(func: Any) -> Any:
-    """The same operation with a generator."""
-    if func.overloadpacket is aten.native_dropout:
-        return fused.dropout
-    names = [argument.name for argument in func._schema.arguments]
-    for overload in func.overloadpacket.overloads():
-        other = getattr(func.overloadpacket, overload)
-        theirs = [argument.name for argument in other._schema.arguments]
-        if "generator" in theirs and [one for one in theirs if one != "generator"] == names:
-            return other
-    return None
+#: Products that GPUs have for floating-point numbers, and not for FP8.
+_FLOATING = frozenset("mm addmm bmm baddbmm addbmm mv addmv dot vdot convolution convolution_overrideable _trilinear".split())
 
 
 def concerns(func: Any, args: Any, kwargs: dict[str, Any]) -> bool:
@@ -163,140 +95,25 @@ def _is_composite(name: str) -> bool:
     return name.startswith("prim::") or has(name, "CompositeImplicitAutograd") and not has(name, "CUDA")
 
 
-def _check_kind(tensor: torch.Tensor) -> None:
-    """Only dense tensors are emulated."""
-    if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized:
-        kind = "nested tensors of layout torch.strided" if tensor.is_nested else "quantized tensors" if tensor.is_quantized else f"tensors of layout {tensor.layout}"
-        REFUSED[kind] += 1
-        raise NotImplementedError(f"{kind} on a GPU are not emulated")
-
-
-#: Operations that give a tensor more memory.
-_RESIZES = {"resize_", "resize_as_"}
-
-
-class _Sides:
-    """The arguments of one call on the CPU, and what becomes of its results."""
-
-    def __init__(self, mixed: bool, resizes: bool, numbers: float) -> None:
-        self.mixed, self.resizes, self.numbers, self.stays, self.gpu = mixed, resizes, numbers, False, False
-        self.given: list[tuple[torch.Tensor, torch.Tensor, int]] = []
-        """Tensors of the GPU, what they are on the CPU, and where their memory is."""
-
-    def host(self, value: Any) -> Any:
-        """A value on the CPU."""
-        if isinstance(value, torch.Tensor):
-            if not value.is_cuda:
-                if value.device.type == "cpu":
-                    self.numbers -= value.dim() == 0
-                    self.stays = self.stays or value.dim() > 0
-                return value
-            _check_kind(value)
-            self.gpu = True
-            host = to_host(value)
-            if self.resizes:  # other tensors may see the memory, which a larger size would free
-                host = host.new_empty(0).set_(host.untyped_storage().clone(), host.storage_offset(), host.shape, host.stride())
-            self.given.append((value, host, host.untyped_storage().data_ptr()))
-            return host
-        if isinstance(value, (list, tuple)):
-            return [self.host(one) for one in value]
-        if isinstance(value, torch.device) and value.type == "cuda":
-            if value.index not in (None, 0):
-                raise RuntimeError(f"CUDA error: invalid device ordinal: {value}; there is one GPU, cuda:0")
-            return CPU
-        return value
-
-    def check(self) -> None:
-        """As PyTorch does, all tensors are on one device, but for as many of a single number as the operation takes from the CPU."""
-        if (self.stays or self.numbers < 0) and self.gpu and not self.mixed:
-            raise RuntimeError(TWO_DEVICES)
-
-    def result(self, value: Any) -> Any:
-        """A result on the GPU."""
-        if isinstance(value, torch.Tensor):
-            if value.device.type != "cpu":
-                return value
-            _check_kind(value)
-            for own, host, _ in self.given:
-                if host is value:
-                    return own
-            if value._is_zerotensor():  # it has no memory
-                value = torch.zeros(value.shape, dtype=value.dtype, device=CPU)
-            memory = value.untyped_storage()
-            for own, host, _ in self.given:
-                if host.untyped_storage()._cdata == memory._cdata:
-                    return to_gpu(value, own.untyped_storage())
-            return to_gpu(value)
-        if isinstance(value, (list, tuple)):
-            return type(value)(map(self.result, value)) if type(value) in (list, tuple) else value
-        return value
-
-    def follow(self) -> None:
-        """Tensors of which the call changed the size or the memory."""
-        for own, host, address in self.given:
-            if own.shape == host.shape and own.stride() == host.stride() and host.untyped_storage().data_ptr() == address:
-                continue
-            storage = storage_on_gpu(host.untyped_storage())
-            own.set_(storage, host.storage_offset(), host.shape, host.stride())
-
-
-def _check_written(facts: _Facts, args: Any, kwargs: dict[str, Any]) -> None:
-    """As PyTorch does, a tensor on the CPU is not written by an operation on the GPU, not even one of a single number."""
-    places = [one for one in facts.written if one is not None]
-    written = [kwargs.get(one) if isinstance(one, str) else args[one] for one in places if isinstance(one, str) or one < len(args)]
-    if any(isinstance(one, torch.Tensor) and one.device.type == "cpu" for one in written):
-        raise RuntimeError(TWO_DEVICES)
-
-
-def _check_indexed(own: Any, indices: Any, values: Any = None) -> None:
-    """As PyTorch does, a tensor on the CPU has no indices on the GPU, and what is put is on the tensor's device, or one number."""
-    if not is_on_gpu(own) and any_of(is_on_gpu, (indices,)):
-        raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor (cpu)")
-    if isinstance(values, torch.Tensor) and is_on_gpu(values) != is_on_gpu(own) and values.dim() > 0:
-        raise RuntimeError(TWO_DEVICES)
-
-
 def run(func: Any, args: Any, kwargs: dict[str, Any], emulated: Callable[[], AbstractContextManager[Any]] = nullcontext) -> Any:
     """An operation on tensors of the GPU: on the CPU, inside of ``emulated``."""
-    facts = _facts(func)
-    if facts.name in _LIBRARY_OPERATIONS:
+    about = facts(func)
+    if about.name in _LIBRARY_OPERATIONS:
         return False
-    sides = _Sides(facts.name in _MIXED, facts.name in _RESIZES, facts.numbers)
-    with _disable_current_modes() if torch._C._len_torch_dispatch_stack() else nullcontext():
-        hosts = [one if place == facts.on_cpu else sides.host(one) for place, one in enumerate(args)]
+    sides = Sides(about.name)
+    with _without_modes():
+        hosts = [one if place == about.on_cpu else sides.host(one) for place, one in enumerate(args)]
         given = {name: sides.host(one) for name, one in kwargs.items()}
-    sides.check()
-    if facts.on_cpu >= 0 and args[facts.on_cpu].is_cuda:
-        raise RuntimeError(f"Expected scalars to be on CPU, got {args[facts.on_cpu].device} instead.")
-    if facts.name in device_checks.MASKED and is_on_gpu(args[0]) != is_on_gpu(args[1]):
-        raise RuntimeError(f"expected self and mask to be on the same device, but got mask on {args[1].device} and self on {args[0].device}")
-    if sides.gpu and not sides.mixed and facts.name not in _READ_NUMBERS:
-        _check_written(facts, args, kwargs)
-    is_indexed = "index" in facts.name and facts.name in _MIXED
-    if is_indexed:
-        _check_indexed(*args[:3])
-    if facts.name in _FLOATING and sides.given and all(own.numel() for own, _, _ in sides.given):
-        dtype = sides.given[0][0].dtype
-        if dtype.itemsize == 1 or not (dtype.is_floating_point or dtype.is_complex):
-            raise NotImplementedError(f"{facts.name}: not implemented for {dtype} on CUDA")
+    device_checks.check(about, args, kwargs, sides)
+    _check_dtype(about.name, sides)
     device = kwargs.get("device")
-    on_gpu = (is_on_gpu(args[0]) if is_indexed else sides.gpu) if device is None else torch.device(device).type == "cuda"
+    on_gpu = (is_on_gpu(args[0]) if about.is_indexed else sides.gpu) if device is None else torch.device(device).type == "cuda"
     if on_gpu and given.pop("pin_memory", None):
         raise RuntimeError("Only dense CPU tensors can be pinned")
-    if facts.generator is not None:  # by name, with all that come after it
-        by_name = zip((argument.name for argument in func._schema.arguments[facts.generator :]), hosts[facts.generator :])
-        given, hosts = {**given, **dict(by_name)}, hosts[: facts.generator]
-    if on_gpu and facts.given_one is not None:
-        func, facts = facts.given_one, facts._replace(generator=len(hosts))
-    if on_gpu and (facts.generator is not None or facts.random):
-        if facts.generator is None:
-            raise NotImplementedError(f"{func.name()} draws random numbers, and takes no generator: it is not emulated on a GPU")
-        generators.draws(given)
-    elif facts.generator is not None:
-        generators.check_on_cpu(given.values())
+    func, hosts = _with_generator(func, hosts, given, on_gpu)
     with state.working(), torch._C.DisableTorchFunction(), emulated():
         try:
-            found = _OWN.get(facts.name, func)(*hosts, **given)
+            found = OWN.get(about.name, func)(*hosts, **given)
         except NotImplementedError as error:
             if "'CPU' backend" not in str(error):
                 raise
@@ -306,25 +123,54 @@ def run(func: Any, args: Any, kwargs: dict[str, Any], emulated: Callable[[], Abs
             if "can't allocate memory" not in str(error):
                 raise
             raise torch.OutOfMemoryError(f"CUDA out of memory, where the memory is this machine's: {error}") from None
-    if facts.products and emulated is nullcontext:
+    if about.products and emulated is nullcontext:
         with LOCK:
-            OUTSIDE[facts.name] += 1
-    with _disable_current_modes() if torch._C._len_torch_dispatch_stack() else nullcontext():
-        if any(one is not None for one in facts.written):
-            sides.follow()
-            results = [kwargs[one] if isinstance(one, str) else args[one] if one is not None else None for one in facts.written]
-            values = found if isinstance(found, (list, tuple)) else (found,)
-            whole = [own if own is not None else sides.result(value) for own, value in zip(results, values)]
-            return whole[0] if len(facts.written) == 1 else tuple(whole)
+            OUTSIDE[about.name] += 1
+    with _without_modes():
         sides.follow()
+        if any(one is not None for one in about.written):
+            own = [kwargs[one] if isinstance(one, str) else args[one] if one is not None else None for one in about.written]
+            values = found if isinstance(found, (list, tuple)) else (found,)
+            results = [one if one is not None else sides.result(value) for one, value in zip(own, values)]
+            return results[0] if len(about.written) == 1 else tuple(results)
         if not on_gpu:
-            if kwargs.get("pin_memory") or (kwargs.get("non_blocking") and facts.name == "_to_copy" and sides.gpu):  # as PyTorch's copies are
+            if kwargs.get("pin_memory") or (kwargs.get("non_blocking") and about.name == "_to_copy" and sides.gpu):  # as PyTorch's copies are
                 pin(found)
             return found
-        stay = _STAY.get(facts.name)
+        stay = _STAY.get(about.name)
         if stay is not None:
             return tuple(one if place in stay else sides.result(one) for place, one in enumerate(found))
         return sides.result(found)
+
+
+def _without_modes() -> AbstractContextManager[Any]:
+    return _disable_current_modes() if torch._C._len_torch_dispatch_stack() else nullcontext()
+
+
+def _check_dtype(name: str, sides: Sides) -> None:
+    """As on a GPU, products of integers and of FP8 are errors."""
+    if name in _FLOATING and sides.given and all(own.numel() for own, _, _ in sides.given):
+        dtype = sides.given[0][0].dtype
+        if dtype.itemsize == 1 or not (dtype.is_floating_point or dtype.is_complex):
+            raise NotImplementedError(f"{name}: not implemented for {dtype} on CUDA")
+
+
+def _with_generator(func: Any, hosts: list[Any], given: dict[str, Any], on_gpu: bool) -> tuple[Any, list[Any]]:
+    """An operation and its arguments, where it draws random numbers with the GPU's generator."""
+    about = facts(func)
+    place = about.generator
+    if place is not None:  # by name, with all that come after it
+        given.update(zip((argument.name for argument in func._schema.arguments[place:]), hosts[place:]))
+        hosts = hosts[:place]
+    if not on_gpu:
+        if place is not None:
+            generators.check_on_cpu(given.values())
+        return func, hosts
+    if about.random and place is None and about.given_one is None:
+        raise NotImplementedError(f"{func.name()} draws random numbers, and takes no generator: it is not emulated on a GPU")
+    if about.random or place is not None:
+        generators.draws(given)
+    return about.given_one or func, hosts
 
 
 def _kernel(func: Any) -> Callable[..., Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,6 +11,9 @@ import torch
 
 #: Set while :func:`bitmma.torch.pretend.pretend` is on.
 IS_ON = False
+
+#: What was refused, by operation.
+REFUSED: Counter[str] = Counter()
 
 
 class _Here(threading.local):
