@@ -595,3 +595,39 @@ def test_what_dropout_keeps_is_scaled():
     assert torch.equal(F.dropout(x, 0.0), x) and F.dropout(x, 1.0).abs().sum() == 0 and torch.equal(F.dropout(x, training=False), x)
     with pytest.raises(NotImplementedError, match="fused_dropout: not implemented for torch.int64"):
         F.dropout(x.long(), 0.25)
+
+
+def test_types_that_only_gpus_have():
+    x = torch.randn(8, device="cuda").half()
+    found = torch.fft.fft(x)
+    assert found.dtype == torch.complex32 and torch.equal(found.to(torch.complex64), torch.fft.fft(x.float()).to(torch.complex32).to(torch.complex64))
+    image = torch.rand(1, 1, 8, 8, device="cuda").bfloat16()
+    small = F.interpolate(image, scale_factor=0.5, mode="bilinear", antialias=True)
+    assert torch.equal(small, F.interpolate(image.float(), scale_factor=0.5, mode="bilinear", antialias=True).bfloat16())
+    whole = torch.tensor([0, 1, 1, 4, 9, -1], dtype=torch.int32, device="cuda")
+    assert torch.histc(whole, 5, 0, 5).tolist() == [1, 2, 0, 0, 1] == torch.histc(whole.float(), 5, 0, 5).tolist()
+    assert torch.histc(whole, 3).tolist() == torch.histc(whole.float(), 3).tolist() and torch.histc(whole, 3).dtype == torch.int32
+
+
+def test_what_only_cpus_have_is_refused():
+    x = torch.ones(16, 16, device="cuda")
+    narrow, one = x.to(torch.float8_e5m2), torch.ones((), device="cuda")
+    for kind, message, wrong in (
+        (NotImplementedError, "Could not run 'aten::histogram.*' with arguments from the 'CUDA' backend", lambda: torch.histogram(x, 3)),
+        (RuntimeError, "two Float8_e5m2 matrices is not supported", lambda: torch._scaled_mm(narrow, narrow.t(), one, one, out_dtype=torch.bfloat16)),
+        (NotImplementedError, "_broadcast_coalesced is not emulated", lambda: torch.nn.parallel.replicate(torch.nn.Linear(2, 2).cuda(), [0])),
+        (NotImplementedError, "PyTorch has it for GPUs only", lambda: torch.ops.aten._flash_attention_forward(x, x, x, None, None, 1, 1, 0.0, False, False)),
+    ):
+        with pytest.raises(kind, match=message):
+            wrong()
+
+
+def test_channels_stay_last_in_convolutions():
+    x = torch.ones(2, 3, 4, 4, device="cuda").to(memory_format=torch.channels_last)
+    for layer in (torch.nn.Conv2d(3, 4, 3), torch.nn.ConvTranspose2d(3, 4, 3)):
+        found, plain = layer.cuda()(x), layer(x.contiguous())
+        assert found.is_contiguous(memory_format=torch.channels_last) and plain.is_contiguous() and torch.equal(found, plain)
+    with pytest.raises(NotImplementedError, match="torch.jit.trace of a convolution is not supported"):
+        torch.jit.trace(layer, x, check_trace=False)
+    scripted = torch.jit.script(torch.nn.Conv2d(3, 4, 3).cuda())
+    assert scripted(x).shape == (2, 4, 2, 2)

@@ -9,6 +9,7 @@ from typing import Any, Sequence
 
 import torch
 import torch.nn.functional as F
+from torch._prims_common import suggest_memory_format
 
 from ..errors import ShapeError
 
@@ -40,7 +41,15 @@ def forward(
     else:
         pads = [(p, p) for p in padding]
         result = _gather(multiply, batched, weight, bias, stride, pads, dilation, groups)
-    return result if result is NotImplemented or x.dim() == weight.dim() else result.squeeze(0)
+    if result is NotImplemented or x.dim() != weight.dim():
+        return result if result is NotImplemented else result.squeeze(0)
+    return result.contiguous(memory_format=_memory_format(x, weight))
+
+
+def _memory_format(x: torch.Tensor, weight: torch.Tensor) -> torch.memory_format:
+    """Channels come last in the result if they do in one of the operands and the library has such kernels."""
+    formats = [suggest_memory_format(one) for one in (x, weight)] if x.dtype != torch.float64 else []
+    return next((one for one in formats if one != torch.contiguous_format), torch.contiguous_format)
 
 
 def of_traces(multiply: Multiply, *args: Any) -> Any:

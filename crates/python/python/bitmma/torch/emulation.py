@@ -356,6 +356,8 @@ class emulate(TorchDispatchMode):
     ) -> Any:
         if any(map(operations.unwraps_itself, types)):
             return NotImplemented  # the products inside come here
+        if func is torch.ops.aten.convolution.default and torch._C._get_tracing_state() is not None:
+            raise NotImplementedError("torch.jit.trace of a convolution is not supported in an emulation: trace the model outside of it, or use torch.jit.script")
         if operations.is_recorded():
             with self._here.recording():  # the mode that records it comes next, and runs it
                 return func(*args, **kwargs or {})

@@ -112,7 +112,7 @@ _REFUSED_BELOW = (
     " _cuda_cudaCachingAllocator_raw_delete _cuda_cudaHostAllocator _cuda_endAllocateToPool _cuda_getCheckpointState _cuda_getCurrentBlasHandle"
     " _cuda_getCurrentSolverHandle _cuda_getCurrentStream _cuda_getDefaultStream _cuda_getStreamFromExternal _cuda_hostMemoryStats"
     " _cuda_jiterator_compile_and_launch_kernel _cuda_memorySnapshot _cuda_record_memory_history _cuda_releasePool _cuda_setCheckpointPoolState"
-    " _cuda_setMemoryFraction _cuda_getMemoryFraction _cuda_setStream _cuda_getAllocator _cudart"
+    " _broadcast _broadcast_coalesced _broadcast_out _gather _gather_out _scatter _scatter_out _cuda_setMemoryFraction _cuda_getMemoryFraction _cuda_setStream _cuda_getAllocator _cudart"
 ).split()  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from ..._lock import LOCK
 from .. import operations
-from . import device_checks, generators, state
+from . import device_checks, generators, state, wide
 from .facts import facts
 from .memory import GPU, any_of, is_on_gpu, is_pinned, pin, pinned
 from .own import OWN
@@ -37,6 +37,8 @@ _DESCRIBE = frozenset(
 _PINNING = frozenset("_pin_memory is_pinned".split())
 #: Whether a library of CUDA computes an operation: none does.
 _LIBRARY_OPERATIONS = frozenset("_use_cudnn_ctc_loss _use_cudnn_rnn_flatten_weight _use_miopen_ctc_loss".split())
+#: Products of FP8 with scales.
+_SCALED = frozenset("_scaled_mm _scaled_mm_v2 _scaled_grouped_mm".split())
 #: Results that stay on the CPU, by their places.
 _STAY: dict[str, tuple[int, ...]] = {"_pack_padded_sequence": (1,)}
 
@@ -70,6 +72,9 @@ def passes(func: Any) -> bool:
     if _is_compiled(func):
         REFUSED[func.name()] += 1
         raise NotImplementedError(f"{func.name()} is not emulated: its kernel for GPUs is compiled code")
+    if func.namespace == "aten" and func.name() not in _HAS and not _describes(func):
+        REFUSED[func.name()] += 1
+        raise NotImplementedError(f"Could not run '{func.name()}' with arguments from the 'CUDA' backend: PyTorch has it for CPUs only")
     return _describes(func) or func.name() in FOREIGN
 
 
@@ -113,12 +118,11 @@ def run(func: Any, args: Any, kwargs: dict[str, Any], emulated: Callable[[], Abs
     func, hosts = _with_generator(func, hosts, given, on_gpu)
     with state.working(), torch._C.DisableTorchFunction(), emulated():
         try:
-            found = OWN.get(about.name, func)(*hosts, **given)
+            found = OWN[about.name](*hosts, **given) if about.name in OWN else wide.call(func, hosts, given)
         except NotImplementedError as error:
             if "'CPU' backend" not in str(error):
                 raise
-            REFUSED[func.name()] += 1
-            raise NotImplementedError(f"{func.name()} is not emulated: PyTorch has it for GPUs only") from None
+            raise _for_gpus_only(func) from None
         except RuntimeError as error:
             if "can't allocate memory" not in str(error):
                 raise
@@ -143,6 +147,11 @@ def run(func: Any, args: Any, kwargs: dict[str, Any], emulated: Callable[[], Abs
         return sides.result(found)
 
 
+def _for_gpus_only(func: Any) -> NotImplementedError:
+    REFUSED[func.name()] += 1
+    return NotImplementedError(f"{func.name()} is not emulated: PyTorch has it for GPUs only")
+
+
 def _without_modes() -> AbstractContextManager[Any]:
     return _disable_current_modes() if torch._C._len_torch_dispatch_stack() else nullcontext()
 
@@ -153,6 +162,12 @@ def _check_dtype(name: str, sides: Sides) -> None:
         dtype = sides.given[0][0].dtype
         if dtype.itemsize == 1 or not (dtype.is_floating_point or dtype.is_complex):
             raise NotImplementedError(f"{name}: not implemented for {dtype} on CUDA")
+    if name in _SCALED and len(sides.given) > 1:
+        dtypes = [own.dtype for own, _, _ in sides.given[:2]]
+        if dtypes == [torch.float8_e5m2] * 2:
+            raise RuntimeError("Multiplication of two Float8_e5m2 matrices is not supported")
+        if {torch.float8_e4m3fnuz, torch.float8_e5m2fnuz} & set(dtypes):
+            raise RuntimeError(f"{name} of {dtypes[0]} and {dtypes[1]}: CUDA has the formats float8_e4m3fn and float8_e5m2")
 
 
 def _with_generator(func: Any, hosts: list[Any], given: dict[str, Any], on_gpu: bool) -> tuple[Any, list[Any]]:
@@ -167,6 +182,8 @@ def _with_generator(func: Any, hosts: list[Any], given: dict[str, Any], on_gpu: 
             generators.check_on_cpu(given.values())
         return func, hosts
     if about.random and place is None and about.given_one is None:
+        if not torch._C._dispatch_has_computed_kernel_for_dispatch_key(func.name(), "CPU"):
+            raise _for_gpus_only(func)
         raise NotImplementedError(f"{func.name()} draws random numbers, and takes no generator: it is not emulated on a GPU")
     if about.random or place is not None:
         generators.draws(given)
@@ -192,6 +209,8 @@ def _ctc_loss(scores: torch.Tensor, targets: torch.Tensor, input_lengths: torch.
 
 
 _LIBRARIES: dict[str, Library] = {}
+#: Operations of which PyTorch has a kernel for CUDA.
+_HAS: set[str] = set()
 _ours = threading.local()
 
 
@@ -200,15 +219,16 @@ def register() -> None:
     torch._C._ensureCUDADeviceGuardSet()
     if _LIBRARIES:
         return
-    has, computed = torch._C._dispatch_has_kernel_for_dispatch_key, torch._C._dispatch_has_computed_kernel_for_dispatch_key
+    computed = torch._C._dispatch_has_computed_kernel_for_dispatch_key
+    _HAS.update(name for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::") and computed(name, "CUDA"))
     library = _LIBRARIES["aten"] = Library("aten", "IMPL")
     _ours.registers = True
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for name in torch._C._dispatch_get_all_op_names():
-                space, _, rest = name.partition("::")
-                if space != "aten" or _is_composite(name) or not (computed(name, "CUDA") or has(name, "CPU")):
+            for name in _HAS:
+                rest = name.partition("::")[2]
+                if _is_composite(name):
                     continue
                 packet, _, overload = rest.partition(".")
                 try:

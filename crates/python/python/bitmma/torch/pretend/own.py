@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from . import attention, fused
+from . import attention, fused, histogram
 
 #: How they are computed, on tensors of the CPU.
 OWN: dict[str, Callable[..., Any]] = {
@@ -14,6 +14,7 @@ OWN: dict[str, Callable[..., Any]] = {
     "_scaled_dot_product_efficient_attention": attention.efficient,
     "_scaled_dot_product_efficient_attention_backward": attention.efficient_backward,
     "_scaled_dot_product_cudnn_attention": attention.refused,
+    "histc": histogram.histc,
     "_thnn_fused_lstm_cell": fused.lstm_cell,
     "_thnn_fused_lstm_cell_backward_impl": fused.lstm_cell_backward,
     "_thnn_fused_gru_cell": fused.gru_cell,
