@@ -240,16 +240,6 @@ def test_what_is_outside() -> None:
     assert torch.equal(product(a, b), expected) and sum(product.account.products.values()) == 1
 
 
-def test_attention_is_said() -> None:
-    q = half(1, 2, 16, 16)
-    function = lambda q: F.scaled_dot_product_attention(q, q, q, is_causal=True)  # noqa: E731
-    with pytest.raises(Exception, match="for which a GPU chooses a kernel .*: say attention='math'"):
-        bitmma.torch.compile(function, "h100")(q)
-    torch._dynamo.reset()
-    compiled = bitmma.torch.compile(function, "h100", attention="math")
-    assert (compiled(q).double() - function(q.double())).abs().max() < 0.02 and not compiled.outside
-
-
 def test_what_would_run_on_the_host_is_an_error() -> None:
     compiled = bitmma.torch.compile(torch.matmul, "h100")
     with bitmma.torch.emulate("a100"), pytest.raises(bitmma.Error, match="compiled for h100 is called inside of an emulation of a100"):
@@ -475,8 +465,8 @@ def test_wrong_options() -> None:
         bitmma.torch.compile(torch.exp, "h100", outside="cublas")
     with pytest.raises(Exception, match="h1000"):
         bitmma.torch.compile(torch.exp, "h1000")
-    with pytest.raises(OptionError, match="attention is 'flash'; one of 'math'"):
-        bitmma.torch.compile(torch.exp, "h100", attention="flash")
+    with pytest.raises(OptionError, match="attention is 'cudnn'; one of 'math', 'flash'"):
+        bitmma.torch.compile(torch.exp, "h100", attention="cudnn")
     assert bitmma.torch.inductor_options("h100")["deterministic"] is True
 
 

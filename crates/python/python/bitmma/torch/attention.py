@@ -324,6 +324,8 @@ class _Attention(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, gradient: torch.Tensor) -> Any:
+        if not ctx.call.emulation.acts_here:
+            raise graph.ended(ctx.call.emulation)
         q, k, v, out, lse, mask = ctx.saved_tensors
         return (*ctx.call.backward(gradient, q, k, v, out, lse, mask), None, None)
 
@@ -347,8 +349,6 @@ class Call:
 
     def backward(self, gradient: torch.Tensor, q: Any, k: Any, v: Any, out: Any, lse: Any, mask: Any) -> tuple[torch.Tensor, ...]:
         """The gradients of queries, keys and values."""
-        if not self.emulation.acts_here:
-            raise graph.ended(self.emulation)
         with torch.no_grad(), plain():
             found = self.kernel.backward(gradient, q, k, v, out, lse, mask)
             theirs = {label: kernel.backward(gradient, q, k, v, out, lse, mask) for label, kernel in self.others.items()}
@@ -380,7 +380,7 @@ def call(emulation: emulate, func: Callable[..., Any], args: tuple[Any, ...], kw
         return func(*args, **kwargs)
     given.check()
     found = chosen(emulation, given, _why_not_here(given))
-    return func(*args, **kwargs) if found is None else given.run(found)
+    return func(*args, **kwargs) if found is None else given.run(lambda *tensors: _Attention.apply(*tensors, found))  # type: ignore[no-untyped-call]
 
 
 def chosen(emulation: emulate, given: Arguments, why_not: str = "", allowed: bool = True) -> Call | None:
@@ -401,9 +401,10 @@ def chosen(emulation: emulate, given: Arguments, why_not: str = "", allowed: boo
 
 def in_tiles(emulation: emulate, given: Arguments) -> Call:
     """How an emulation computes a call in tiles. Raises where it does not."""
+    given.check_tiles()
     flash = emulation.attention or Flash()
-    others = {one.label: _kernel(flash, one, given, emulation) for one in emulation.others}
-    return Call(emulation, _kernel(flash, emulation.arithmetic, given, emulation), others)
+    others = {one.label: kernel_of(flash, one, given, emulation) for one in emulation.others}
+    return Call(emulation, kernel_of(flash, emulation.arithmetic, given, emulation), others)
 
 
 def math(composite: Callable[..., Any], query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: torch.Tensor | None = None, *args: Any, **kwargs: Any) -> Any:
@@ -450,6 +451,33 @@ class Arguments:
         if wide != scores:
             raise RuntimeError(f"output with shape {list(scores)} doesn't match the broadcast shape {list(wide)}")
 
+    def cast(self, dtype: torch.dtype) -> Arguments:
+        """In a dtype, as autocast makes it of all floating-point tensors but FP64."""
+
+        def cast(one: torch.Tensor) -> torch.Tensor:
+            return one.to(dtype) if one.is_floating_point() and one.dtype != torch.float64 else one
+
+        mask = None if self.mask is None else cast(self.mask)
+        return replace(self, query=cast(self.query), key=cast(self.key), value=cast(self.value), mask=mask)
+
+    def check_tiles(self) -> None:
+        """Raises where FlashAttention-2 does not compute the call."""
+        q, k, v = self.query, self.key, self.value
+        if min(one.dim() for one in (q, k, v)) < 3:
+            raise Declined("queries, keys and values have two dimensions")
+        if not q.dtype == k.dtype == v.dtype or q.dtype not in (torch.float16, torch.bfloat16):
+            raise Declined(f"it computes in float16 and bfloat16, not in {dtype_name(q.dtype)}")
+        if q.shape[-1] != v.shape[-1] or q.shape[-1] > HEAD_DIMENSIONS[-1] or not q.shape[-1]:
+            raise Declined(f"heads of dimension {q.shape[-1]} and {v.shape[-1]}; one dimension, 1 to {HEAD_DIMENSIONS[-1]}, has kernels")
+        if self.dropout:
+            raise Declined(f"dropout {self.dropout}: its random numbers are the GPU's")
+        if self.causal and (q.shape[-2] != k.shape[-2] or self.mask is not None):
+            raise Declined(f"is_causal with {q.shape[-2]} queries and {k.shape[-2]} keys, or with a mask: PyTorch aligns it otherwise")
+        if self.mask is not None and self.mask.requires_grad and torch.is_grad_enabled():
+            raise Declined("the mask needs a gradient")
+        if not q.numel() or not k.numel():
+            raise Declined("no queries or no keys")
+
     def flat(self) -> tuple[torch.Size, list[Any]]:
         """Batches and heads of the result; then queries, keys, values and mask as batch × length × dimension, stretched by operations that
         have gradients."""
@@ -464,10 +492,10 @@ class Arguments:
             mask = self.mask.detach().expand(*lead, m, n).reshape(-1, m, n)
         return lead, [*flat, mask]
 
-    def run(self, call: Call) -> torch.Tensor:
-        """The call, with its gradients."""
+    def run(self, attend: Callable[..., torch.Tensor]) -> torch.Tensor:
+        """The result of ``attend`` on what :meth:`flat` returns."""
         lead, flat = self.flat()
-        found: torch.Tensor = _Attention.apply(*flat, call)  # type: ignore[no-untyped-call]
+        found = attend(*flat)
         return found.reshape(*lead, *found.shape[-2:])
 
 
@@ -487,10 +515,15 @@ def arguments(
     return Arguments(query, key, value, attn_mask, dropout_p, is_causal, factor, enable_gqa)
 
 
+def is_transformed() -> bool:
+    """Whether this thread is inside of a transform of ``torch.func``."""
+    return torch._C._functorch.maybe_current_level() is not None
+
+
 def _why_not_here(given: Arguments) -> str:
     """Why attention in tiles does not compute a call of these tensors, if it does not."""
     tensors = given.query, given.key, given.value
-    if torch._C._functorch.maybe_current_level() is not None:
+    if is_transformed():
         return "inside of a transform of torch.func only math is emulated"
     if any(type(one) not in (torch.Tensor, torch.nn.Parameter) or one.layout != torch.strided or one.is_nested for one in tensors):
         return "of nested and other tensors only math is emulated"
@@ -499,23 +532,9 @@ def _why_not_here(given: Arguments) -> str:
     return ""
 
 
-def _kernel(flash: Flash, arithmetic: Arithmetic, given: Arguments, emulation: emulate) -> Kernel:
-    """How a chip computes a call. Raises where FlashAttention-2 does not."""
-    q, k, v = given.query, given.key, given.value
-    if min(one.dim() for one in (q, k, v)) < 3:
-        raise Declined("queries, keys and values have two dimensions")
-    if not q.dtype == k.dtype == v.dtype or q.dtype not in (torch.float16, torch.bfloat16):
-        raise Declined(f"it computes in float16 and bfloat16, not in {dtype_name(q.dtype)}")
-    if q.shape[-1] != v.shape[-1] or q.shape[-1] > HEAD_DIMENSIONS[-1] or not q.shape[-1]:
-        raise Declined(f"heads of dimension {q.shape[-1]} and {v.shape[-1]}; one dimension, 1 to {HEAD_DIMENSIONS[-1]}, has kernels")
-    if given.dropout:
-        raise Declined(f"dropout {given.dropout}: its random numbers are the GPU's")
-    if given.causal and (q.shape[-2] != k.shape[-2] or given.mask is not None):
-        raise Declined(f"is_causal with {q.shape[-2]} queries and {k.shape[-2]} keys, or with a mask: PyTorch aligns it otherwise")
-    if given.mask is not None and given.mask.requires_grad and torch.is_grad_enabled():
-        raise Declined("the mask needs a gradient")
-    if not q.numel() or not k.numel():
-        raise Declined("no queries or no keys")
+def kernel_of(flash: Flash, arithmetic: Arithmetic, given: Arguments, emulation: emulate) -> Kernel:
+    """How a chip computes a call that FlashAttention-2 takes."""
+    q, k = given.query, given.key
     unit = _unit(arithmetic, q, k)
     architecture = unit.instruction.architecture if unit.instruction else ""
     dimension = next(size for size in HEAD_DIMENSIONS if size >= q.shape[-1])

@@ -21,6 +21,7 @@ from ..._lock import LOCK
 from ..emulation import emulate
 from ..pretend import inductor as described
 from ..pretend import pretend
+from . import attention as attending
 from . import folders, retarget, running
 from . import outside as outsides
 
@@ -83,7 +84,8 @@ class Options:
     """What becomes of calls that are no kernel of Triton: ``"refuse"`` is an error that names them, unless they only move, choose or compare; with
     ``"gemm"`` products are the chip's instruction, K in order, and the rest the host's (:class:`~bitmma.torch.emulate`); ``"host"`` leaves them to PyTorch."""
     attention: str | None = None
-    """``"math"`` computes ``scaled_dot_product_attention`` by its two products; it must be said, as a GPU would choose among libraries."""
+    """``"math"`` computes ``scaled_dot_product_attention`` by its two products, ``"flash"`` as FlashAttention-2 does on the chip (:class:`~bitmma.torch.emulate`);
+    it must be said, as a GPU would choose among libraries."""
     multiprocessors: int | None = None
     """How many the chip has, where that is not known."""
     allow_doubtful: bool = False
@@ -93,7 +95,7 @@ class Options:
 
     def __post_init__(self) -> None:
         outsides.check(self.outside)
-        retarget.check(self.attention)
+        attending.check(self.attention)
         if not isinstance(self.settings, dict):
             raise OptionError(f"settings is {self.settings!r}; a dictionary of settings of torch._inductor.config was expected")
 
@@ -192,7 +194,7 @@ class Backend:
         retarget.to_gpu(graph, self.options.attention)
         # a model on the CPU says "cpu" where it would say "cuda"
         autocast: dict[str, Any] = {"dtype": torch.get_autocast_dtype("cpu"), "enabled": torch.is_autocast_enabled("cpu")}
-        with self.compiling(), torch.autocast("cuda", **autocast):
+        with self.compiling(), torch.autocast("cuda", **autocast), attending.Attending(self.options.attention):
             found: Any = compile_fx(graph, retarget.inputs(graph, given), inner_compile=self._inner)
             return found
 

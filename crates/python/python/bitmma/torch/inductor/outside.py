@@ -20,8 +20,8 @@ from . import running
 
 #: What becomes of them.
 OUTSIDE = ("refuse", "gemm", "host")
-#: Names of what only makes or describes memory, and of what draws seeds (:mod:`.seeds`).
-_DESCRIBES = re.compile(r"randint\.low_out|empty_strided\w*|reinterpret_tensor|assert_\w+|_alloc_from_pool|set_|copy_|item")
+#: Names of what only makes or describes memory, of what draws seeds (:mod:`.seeds`), and of our own operations.
+_DESCRIBES = re.compile(r"bitmma\.\w+(\.default)?|randint\.low_out|empty_strided\w*|reinterpret_tensor|assert_\w+|_alloc_from_pool|set_|copy_|item")
 #: Operations that are exact, and whose gradients are, or that have none.
 _MOVES = re.compile(
     r"view\w*|_unsafe_view|_reshape_alias|as_strided|expand|unfold|alias|detach|clone|_to_copy|copy|t|transpose|permute|slice|select|split\w*|unbind|diagonal|(un)?squeeze"

@@ -10,22 +10,12 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.node import map_aggregate
 from torch.utils._device import _device_constructors
 
-from ...errors import OptionError
-from .. import attention as attentions
+from .attention import ATTEND, FUNCTIONS
 
 GPU = torch.device("cuda", 0)
 
 #: Functions that take the name of a device, and where.
 _BY_NAME = {torch.amp.autocast_mode._enter_autocast: 0}
-#: How ``scaled_dot_product_attention`` may be computed.
-ATTENTION = ("math",)
-
-
-def check(attention: str | None) -> None:
-    """An error if it is none of the ways."""
-    if attention is not None and attention not in ATTENTION:
-        raise OptionError(f"attention is {attention!r}; one of {', '.join(map(repr, ATTENTION))}")
-
 
 def _moved(value: Any) -> Any:
     return GPU if isinstance(value, torch.device) and value.type == "cpu" else value
@@ -49,25 +39,10 @@ def to_gpu(graph: torch.fx.GraphModule, attention: str | None) -> None:
             place = _BY_NAME.get(node.target) if callable(node.target) else None
             if place is not None and args[place] == "cpu":
                 args[place] = "cuda"
-            if node.target is torch.nn.functional.scaled_dot_product_attention:
-                _attend(node, attention)
+            if node.target in FUNCTIONS:
+                node.target = ATTEND[attention]
             node.args, node.kwargs = tuple(args), kwargs
         module.recompile()
-
-
-def _attend(node: torch.fx.Node, attention: str | None) -> None:
-    """Attention as it was asked for: a GPU would choose among libraries."""
-    if attention is None:
-        raise OptionError(
-            "the model calls scaled_dot_product_attention, for which a GPU chooses a kernel (FlashAttention, cuDNN's, or the two products): "
-            f"say attention={' or '.join(map(repr, ATTENTION))}"
-        )
-    node.target = _as_products
-
-
-def _as_products(*args: Any, **kwargs: Any) -> torch.Tensor:
-    """``scaled_dot_product_attention`` as its two products and a softmax."""
-    return attentions.math(None, *args, **kwargs)  # type: ignore[arg-type]
 
 
 def inputs(graph: torch.fx.GraphModule, given: list[Any]) -> list[Any]:

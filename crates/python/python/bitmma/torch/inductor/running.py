@@ -36,6 +36,11 @@ def running(backend: Backend) -> Iterator[None]:
         _HERE.backend = before
 
 
+def backend() -> Backend | None:
+    """The one whose graph this thread runs."""
+    return _HERE.backend
+
+
 def is_inside() -> bool:
     """Whether this thread runs a graph."""
     return _HERE.backend is not None
