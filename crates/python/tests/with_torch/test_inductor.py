@@ -199,6 +199,29 @@ def test_shapes_mutation_and_control() -> None:
     assert made(torch.zeros(4)).tolist() == [0.5, 1.5, 2.5, 3.5]
 
 
+def writes(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    x.add_(1)
+    return (y * 2).sum() + x.sum()
+
+
+def test_inputs_that_share_memory() -> None:
+    """As in PyTorch where a model is compiled for them; an error where it was compiled for others."""
+    compiled = bitmma.torch.compile(writes, "h100")
+    for start in (8, 0, 4):
+        torch._dynamo.reset()
+        one, other = torch.arange(16.0), torch.arange(16.0)
+        expected = writes(one[:8], one[start : start + 8])
+        assert compiled(other[:8], other[start : start + 8]) == expected and torch.equal(one, other), start
+    x = torch.arange(16.0)
+    for y in (x[2:10], torch.ones(8)):
+        with pytest.raises(bitmma.Error, match=r"the model writes to its inputs, .*; it was compiled with inputs of which 0 \(from element 0 on\) and 1 \(from element 4 on\) share memory"):
+            compiled(x[:8], y)
+    reads = bitmma.torch.compile(lambda x, y: (x * y).sum(), "h100")
+    assert reads(x[:8], x[4:12]) == (x[:8] * x[4:12]).sum() and reads(x[:8], x[:8]) == (x[:8] ** 2).sum()
+    before = bitmma.torch.compile(lambda x: torch.as_strided(x, (4,), (1,), 0) + 0.5, "h100")
+    assert before(x[5:9]).tolist() == [0.5, 1.5, 2.5, 3.5]
+
+
 def test_random_numbers() -> None:
     """The same after the same seed, whatever the CPU's generator has drawn; Philox as its authors' own test has it."""
     zeros, ones = (0, 0, 0), ((1 << 64) - 1, (1 << 64) - 1, 4 * ((1 << 64) - 1))

@@ -22,7 +22,7 @@ from ..emulation import emulate
 from ..pretend import inductor as described
 from ..pretend import pretend
 from . import attention as attending
-from . import folders, retarget, running
+from . import folders, retarget, running, shared
 from . import outside as outsides
 
 #: Settings of Inductor under which nothing is measured, and products are Triton's where it has a template.
@@ -196,7 +196,7 @@ class Backend:
         autocast: dict[str, Any] = {"dtype": torch.get_autocast_dtype("cpu"), "enabled": torch.is_autocast_enabled("cpu")}
         with self.compiling(), torch.autocast("cuda", **autocast), attending.Attending(self.options.attention):
             found: Any = compile_fx(graph, retarget.inputs(graph, given), inner_compile=self._inner)
-            return found
+        return shared.checked(found, given)
 
     def _inner(self, graph: torch.fx.GraphModule, given: list[Any], **options: Any) -> Any:
         """Inductor's last step, of a forward or backward graph."""

@@ -11,6 +11,7 @@ from torch.fx.node import map_aggregate
 from torch.utils._device import _device_constructors
 
 from .attention import ATTEND, FUNCTIONS
+from .shared import Copies
 
 GPU = torch.device("cuda", 0)
 
@@ -50,12 +51,14 @@ def inputs(graph: torch.fx.GraphModule, given: list[Any]) -> list[Any]:
     arguments = (node.meta.get("grapharg") for node in graph.graph.nodes if node.op == "placeholder")
     context = TracingContext.try_get()
     mode: Any = detect_fake_mode(given) or (context.fake_mode if context is not None else None)
+    own = [isinstance(one, torch.Tensor) and not getattr(argument, "pass_arg_as_tensor", False) for one, argument in zip(given, arguments)]
+    given = [mode.from_tensor(one) if is_own and not isinstance(one, FakeTensor) else one for one, is_own in zip(given, own)]
+    copies = Copies([one for one, is_own in zip(given, own) if is_own], GPU)
     found = []
-    for one, argument in zip(given, arguments):
-        if isinstance(one, torch.Tensor) and not getattr(argument, "pass_arg_as_tensor", False):
-            one = one if isinstance(one, FakeTensor) else mode.from_tensor(one)
+    for one, is_own in zip(given, own):
+        if is_own:
             with mode:
-                fake = torch.empty_strided(one.shape, one.stride(), dtype=one.dtype, device=GPU, requires_grad=one.requires_grad)
+                fake = copies.of(one)
             one = torch.nn.Parameter(fake, requires_grad=one.requires_grad) if isinstance(one, torch.nn.Parameter) else fake
         found.append(one)
     return found
