@@ -113,6 +113,10 @@ class LeftAlone(UserWarning):
     """Products of a PyTorch model that ran as they were, not on the arithmetic that was asked for."""
 
 
+class NotCompiled(UserWarning):
+    """A function of ``torch.compile`` that runs as it is written, inside of an emulation."""
+
+
 class HostDependent(Error, NotImplementedError):
     """An operation of a PyTorch model whose bits may depend on the machine, where that was to be an error."""
 

@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ..errors import CallDeclined, OptionError
 from ..kernels._triton import Launcher
 from . import attention as attentions
-from . import checks, compiled, graph, launches, operations, planned, rewrites, settings, tasks, threads
+from . import as_written, checks, compiled, graph, launches, operations, planned, rewrites, settings, tasks, threads
 from .account import Account
 from .apart import apart
 from .arithmetic import Arithmetic, Target, arithmetics, resolve
@@ -315,7 +315,7 @@ class emulate(TorchDispatchMode):
 
     @contextmanager
     def _changed(self) -> Iterator[None]:
-        with settings.EMULATING, compiled.LOOKED_AT, launches.WATCHED, self._layers:
+        with settings.EMULATING, compiled.LOOKED_AT, as_written.WATCHED, launches.WATCHED, self._layers:
             yield
 
     @property
