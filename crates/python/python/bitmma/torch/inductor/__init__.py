@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Callable
@@ -12,6 +12,7 @@ import torch
 
 from ...errors import OptionError
 from .backend import SETTINGS, Backend, Kernel, Options
+from .choices import BestConfigs
 from .certificate import Certificate, CertificateError
 from .compiled import Compiled
 from .tuning import Tuned
@@ -25,10 +26,10 @@ def compile(model: Callable[..., Any], chip: str, *, dynamic: bool | None = None
     Parameters and inputs stay on the CPU. Forward and backward passes are compiled, once per shape, or for all with ``dynamic``;
     what was compiled for a chip is kept on disk. Without ``fullgraph`` a model may be compiled in parts; ``outside`` says what becomes of the rest.
 
-    The other options are those of :class:`Options`: ``outside="refuse"``, ``attention=None``, ``multiprocessors=None``, ``allow_doubtful=False``, ``settings={}``.
+    The other options are those of :class:`Options`: ``outside="refuse"``, ``attention=None``, ``multiprocessors=None``, ``allow_doubtful=False``, ``settings={}``, ``choices={}``.
 
     Where a GPU would measure, a rule decides: of a kernel's configurations the first that fits, of products the first template of Triton
-    (:func:`inductor_options`).
+    (:func:`inductor_options`); ``choices`` names others.
     """
     if not callable(model):
         raise OptionError(f"{model!r} cannot be compiled; a module or a function was expected")
@@ -62,12 +63,17 @@ def inductor_options(chip: str) -> dict[str, Any]:
     return {**SETTINGS, "max_autotune_gemm_backends": "TRITON", "max_autotune_conv_backends": "TRITON"}
 
 
-def run_output_code(path: str | os.PathLike[str], args: Sequence[Any], chip: str, **options: Any) -> Any:
+def run_output_code(
+    path: str | os.PathLike[str], args: Sequence[Any], chip: str, *, best_configs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None, **options: Any
+) -> Any:
     """Runs what Inductor wrote, as on a real GPU with ``TORCH_LOGS=output_code``, without compiling a model: the outputs of its function ``call``.
 
-    ``args`` are those of ``call``, on the CPU; the options are those of :func:`compile`. The code is a program, and is executed.
+    ``args`` are those of ``call``, on the CPU; the options are those of :func:`compile`. The code is a program, and is executed. ``best_configs`` is what
+    that run has chosen by measuring: the folder in which it kept its files (``TORCHINDUCTOR_CACHE_DIR``), or its files that end with ``.best_config``.
+    They belong to the same build of PyTorch.
     """
-    return Backend(Options(chip, **options)).run_code(Path(path).read_text(encoding="utf-8", errors="replace"), args)
+    best = None if best_configs is None else BestConfigs(best_configs)
+    return Backend(Options(chip, **options)).run_code(Path(path).read_text(encoding="utf-8", errors="replace"), args, best)
 
 
 def verify(certificate: Certificate | str | os.PathLike[str], model: Any, *inputs: Any, step: Callable[..., Any] | None = None) -> list[str]:

@@ -22,7 +22,7 @@ from ..emulation import emulate
 from ..pretend import inductor as described
 from ..pretend import pretend
 from . import attention as attending
-from . import folders, retarget, running, shared
+from . import choices, folders, retarget, running, shared
 from . import outside as outsides
 
 #: Settings of Inductor under which nothing is measured, and products are Triton's where it has a template.
@@ -92,10 +92,13 @@ class Options:
     """Whether kernels run of which it is not known for sure what ptxas fuses."""
     settings: dict[str, Any] = field(default_factory=dict)
     """Further settings of Inductor."""
+    choices: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Configurations of kernels that a GPU would choose by measuring, as :attr:`Compiled.choices` has them; a rule decides the others."""
 
     def __post_init__(self) -> None:
         outsides.check(self.outside)
         attending.check(self.attention)
+        choices.check(self.choices)
         if not isinstance(self.settings, dict):
             raise OptionError(f"settings is {self.settings!r}; a dictionary of settings of torch._inductor.config was expected")
 
@@ -145,6 +148,9 @@ class Backend:
         self.emulation = emulate(options.chip, other_threads="plain")
         #: Templates of Triton for each product, of which the first is taken: what is said of each, and what runs it alone.
         self.templates: list[list[tuple[str, Any]]] = []
+        self.choices = choices.Choices(options.choices)
+        #: Code that was loaded, which is this backend's alone, as it may have chosen otherwise.
+        self._loaded: dict[str, Any] = {}
         self._lock = threading.Lock()
         self._watchers: list[_Watcher] = []
 
@@ -183,9 +189,9 @@ class Backend:
 
         folder = folders.folder(self.launcher.device.short)
         surroundings = {"TORCHINDUCTOR_CACHE_DIR": folder, "TRITON_CACHE_DIR": os.path.join(folder, "triton")}
-        with _COMPILING, _environment(surroundings), pretend(self.options.chip), self.launcher.active(), described.described(running.empty_strided, running.launch, self.templates):
+        with _COMPILING, _environment(surroundings), pretend(self.options.chip), self.launcher.active(), described.described(running.empty_strided, running.launch, self.templates, self.choices):
             with config.patch({**_HERE, **SETTINGS, **self.options.settings}), functorch.patch(_AUTOGRAD), mock.patch.object(GraphLowering, "save_output_code", self.code.append):
-                with mock.patch.object(PyCodeCache, "load_by_key_path", running.settled(PyCodeCache.load_by_key_path)):
+                with mock.patch.object(PyCodeCache, "load_by_key_path", running.settled(PyCodeCache.load_by_key_path)), mock.patch.object(PyCodeCache, "modules_no_attr", self._loaded):
                     yield
 
     def __call__(self, graph: torch.fx.GraphModule, given: list[Any], **options: Any) -> Callable[..., Any]:
@@ -213,9 +219,10 @@ class Backend:
         found.current_callable = self._runs(call, calls)
         return found
 
-    def run_code(self, code: str, args: Sequence[Any]) -> Any:
-        """Runs code that Inductor wrote, here or elsewhere."""
+    def run_code(self, code: str, args: Sequence[Any], best: choices.BestConfigs | None = None) -> Any:
+        """Runs code that Inductor wrote, here or elsewhere, in the configurations that were the best there."""
         from torch._inductor.codecache import PyCodeCache
+        from torch._inductor.runtime import triton_heuristics
 
         code = _LOG.sub("", code)
         written, own = set(_CAPABILITY.findall(code)), ("cuda", str(self.launcher.capability))
@@ -226,7 +233,7 @@ class Backend:
             raise OptionError(f"the code was written for {found}; {self.options.chip} is cuda {own[1]}")
         _check_arguments(code, args)
         try:
-            with self.compiling():
+            with self.compiling(), contextlib.nullcontext() if best is None else mock.patch.object(triton_heuristics, "check_autotune_cache", best.look):
                 module = PyCodeCache.load(code)
         except RuntimeError as error:  # as PyTorch says of what Python cannot read
             raise OptionError(f"the code cannot be read: {error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from typing import Any, Callable
 
@@ -22,6 +23,8 @@ class Compiled:
 
     def __init__(self, model: Any, call: Any, backend: Backend) -> None:
         self._model, self._call, self._backend = model, call, backend
+        self._told = False
+        """Whether it was said that choices have no kernel."""
 
     @_disable_dynamo  # another torch.compile around it would compile the model for this machine
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -32,7 +35,11 @@ class Compiled:
         if emulation is not None:  # PyTorch would run the model as it is
             raise Error(f"a model that is compiled for {self.chip} is called inside of an emulation of {emulation.arithmetic.label}: call it outside")
         with outside.Unrecorded(self._backend.options.outside, self._backend.emulation):
-            return self._call(*args, **kwargs)
+            found = self._call(*args, **kwargs)
+        if self._backend.choices.unused and not self._told:
+            self._told = True
+            warnings.warn(f"choices has kernels that no graph of the model has so far: {', '.join(self._backend.choices.unused)}; it has {', '.join(self.choices) or 'none'}", stacklevel=2)
+        return found
 
     def __getattr__(self, name: str) -> Any:
         if name in ("_model", "_call", "_backend"):
@@ -57,6 +64,11 @@ class Compiled:
     def kernels(self) -> dict[str, Kernel]:
         """Kernels that ran, by name: launches, instructions, PTX, doubts."""
         return self._backend.kernels
+
+    @property
+    def choices(self) -> dict[str, dict[str, Any]]:
+        """Of each kernel that a GPU would measure in several configurations the one that runs, by its name and a digest of its text: as :func:`compile` takes them."""
+        return {name: dict(about) for name, about in self._backend.choices.made.items()}
 
     @property
     def account(self) -> Account:

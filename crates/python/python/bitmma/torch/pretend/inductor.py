@@ -49,23 +49,28 @@ def _loaded(plain: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return make_launcher
 
 
-def _first(plain: Callable[..., None]) -> Callable[..., None]:
-    """What compiles the configurations of a kernel: the first that fits the chip, where a GPU would measure."""
+def _first(plain: Callable[..., None], choices: Any) -> Callable[..., None]:
+    """What compiles the configurations of a kernel: the one that was chosen, else the first that fits the chip, where a GPU would measure."""
 
     def precompile(kernel: Any, *args: Any, **kwargs: Any) -> None:
         from triton.runtime.errors import OutOfResources
 
-        kernel.bitmma_configurations = getattr(kernel, "bitmma_configurations", None) or list(kernel.configs or ())
+        configurations = kernel.bitmma_configurations = getattr(kernel, "bitmma_configurations", None) or list(kernel.configs or ())
+        chosen = choices.of(kernel, configurations)
         *others, last = kernel.configs or [None]
+        if chosen is not None and last is not None:
+            others, last = [], chosen
         for configuration in others:
             kernel.configs, kernel.compile_results = [configuration], []
             try:
-                return plain(kernel, *args, **kwargs)
+                plain(kernel, *args, **kwargs)
             except (RuntimeError, OutOfResources):
-                pass
+                continue
+            return choices.note(kernel, configurations)
         if last is not None:
             kernel.configs, kernel.compile_results = [last], []
         plain(kernel, *args, **kwargs)
+        choices.note(kernel, configurations)
 
     return precompile
 
@@ -94,7 +99,7 @@ def _best_first(plain: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
     return order
 
 
-def _changes(empty_strided: Callable[..., torch.Tensor], launch: Callable[..., None], templates: list[Any]) -> Iterator[tuple[Any, str, Any]]:
+def _changes(empty_strided: Callable[..., torch.Tensor], launch: Callable[..., None], templates: list[Any], choices: Any) -> Iterator[tuple[Any, str, Any]]:
     """Where something of PyTorch or Triton becomes something else: the owner, the name, and what it becomes."""
     from torch._dynamo import device_interface
     from torch._inductor import select_algorithm
@@ -111,7 +116,7 @@ def _changes(empty_strided: Callable[..., torch.Tensor], launch: Callable[..., N
     yield torch._C._dynamo.guards, "_empty_strided_cuda", empty_strided
     yield triton_helpers, "set_driver_to_gpu", lambda: None
     tuner, result = triton_heuristics.CachingAutotuner, triton_heuristics.TritonCompileResult
-    yield tuner, "precompile", _first(tuner.precompile)
+    yield tuner, "precompile", _first(tuner.precompile, choices)
     yield result, "make_launcher", _loaded(result.make_launcher)
     yield select_algorithm.AlgorithmSelectorCache, "pick_deterministic_choice", _template(templates)
     yield triton_heuristics, "filter_reduction_configs_for_determinism", _best_first(triton_heuristics.filter_reduction_configs_for_determinism)
@@ -120,14 +125,15 @@ def _changes(empty_strided: Callable[..., torch.Tensor], launch: Callable[..., N
 
 
 @contextlib.contextmanager
-def described(empty_strided: Callable[..., torch.Tensor], launch: Callable[..., None], templates: list[Any]) -> Iterator[None]:
+def described(empty_strided: Callable[..., torch.Tensor], launch: Callable[..., None], templates: list[Any], choices: Any) -> Iterator[None]:
     """In this block, in which ``torch.cuda`` describes a chip, Dynamo and Inductor see that chip; ``empty_strided`` gives memory to the code that
-    Inductor writes, ``launch`` runs one of its kernels, as Triton's launcher is called, and ``templates`` gets the templates that a product could have."""
+    Inductor writes, ``launch`` runs one of its kernels, as Triton's launcher is called, and ``templates`` gets the templates that a product could have,
+    and ``choices`` is asked which configuration of a kernel is compiled, and told."""
     with contextlib.ExitStack() as stack:
         try:
             from torch._dynamo import device_interface
 
-            for owner, name, value in list(_changes(empty_strided, launch, templates)):
+            for owner, name, value in list(_changes(empty_strided, launch, templates, choices)):
                 stack.enter_context(mock.patch.object(owner, name, value))
         except (ImportError, AttributeError) as error:
             raise NotImplementedError(f"torch.compile for a GPU that is not there does not know this PyTorch, {torch.__version__}, or this Triton: {error}") from error
