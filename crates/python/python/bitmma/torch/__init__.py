@@ -26,10 +26,10 @@ from .tally import Tally
 from .verdict import Verdict
 
 if TYPE_CHECKING:
-    from .inductor import Certificate, Compiled, compile, inductor_options, run_output_code, verify
+    from .inductor import Certificate, Compiled, CompiledComparison, Parted, compare_compiled, compile, inductor_options, run_output_code, verify
 
 #: What is imported when it is asked for: it takes PyTorch's compiler along, which is large.
-_LATER = ("Certificate", "Compiled", "compile", "inductor_options", "run_output_code", "verify")
+_LATER = ("Certificate", "Compiled", "CompiledComparison", "Parted", "compare_compiled", "compile", "inductor_options", "run_output_code", "verify")
 
 
 def __getattr__(name: str) -> Any:
@@ -45,6 +45,7 @@ __all__ = [
     "Chip",
     "Compared",
     "Compiled",
+    "CompiledComparison",
     "Comparison",
     "Difference",
     "Explained",
@@ -53,6 +54,7 @@ __all__ = [
     "Flip",
     "Gemm",
     "Outcome",
+    "Parted",
     "Product",
     "Row",
     "Side",
@@ -60,6 +62,7 @@ __all__ = [
     "Variation",
     "Verdict",
     "compare",
+    "compare_compiled",
     "compile",
     "emulate",
     "inductor_options",

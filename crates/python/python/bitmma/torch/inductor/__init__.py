@@ -14,10 +14,11 @@ from ...errors import OptionError
 from .backend import SETTINGS, Backend, Kernel, Options
 from .choices import BestConfigs
 from .certificate import Certificate, CertificateError
+from .comparing import CompiledComparison, Parted, compare_compiled
 from .compiled import Compiled
 from .tuning import Tuned
 
-__all__ = ["SETTINGS", "Backend", "Certificate", "CertificateError", "Compiled", "Kernel", "Options", "Tuned", "backend", "compile", "inductor_options", "run_output_code", "verify"]
+__all__ = ["SETTINGS", "Backend", "Certificate", "CertificateError", "Compiled", "CompiledComparison", "Kernel", "Options", "Parted", "Tuned", "backend", "compare_compiled", "compile", "inductor_options", "run_output_code", "verify"]
 
 
 def compile(model: Callable[..., Any], chip: str, *, dynamic: bool | None = None, fullgraph: bool = True, **options: Any) -> Compiled:

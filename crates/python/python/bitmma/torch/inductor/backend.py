@@ -15,14 +15,13 @@ from unittest import mock
 import torch
 
 from ...errors import OptionError
-from ...kernels._launch import Launched
-from ...kernels._triton import Launcher
+from ...kernels._triton import Launcher, Ran
 from ..._lock import LOCK
 from ..emulation import emulate
 from ..pretend import inductor as described
 from ..pretend import pretend
 from . import attention as attending
-from . import choices, folders, retarget, running, shared
+from . import choices, folders, lines, retarget, running, shared
 from . import outside as outsides
 
 #: Settings of Inductor under which nothing is measured, and products are Triton's where it has a template.
@@ -123,7 +122,7 @@ class _Launcher(Launcher):
         """As Triton's launcher is called."""
         super().launch(compiled, x, y, z, *about)
         if 0 not in (x, y, z) and self.last is not None:
-            self._backend.ran(compiled.metadata.name, self.last.text, self.last.launched)
+            self._backend.ran(compiled.metadata.name, self.last)
 
 
 class _Watcher(NamedTuple):
@@ -131,7 +130,7 @@ class _Watcher(NamedTuple):
 
     thread: int
     ran: Callable[[Any], None]
-    launched: Callable[[str, str, str], None]
+    launched: Callable[[str, Ran], None]
 
 
 class Backend:
@@ -151,12 +150,14 @@ class Backend:
         self.choices = choices.Choices(options.choices)
         #: Code that was loaded, which is this backend's alone, as it may have chosen otherwise.
         self._loaded: dict[str, Any] = {}
+        #: The lines of the model that a kernel computes, by the number of its graph and its name.
+        self.lines: dict[tuple[int, str], list[str]] = {}
         self._lock = threading.Lock()
         self._watchers: list[_Watcher] = []
 
     @contextlib.contextmanager
-    def watched(self, ran: Callable[[Any], None], launched: Callable[[str, str, str], None]) -> Iterator[None]:
-        """In this block ``ran`` is told the outputs of each graph that this thread runs, and ``launched`` each kernel's name, text and ptxas."""
+    def watched(self, ran: Callable[[Any], None], launched: Callable[[str, Ran], None]) -> Iterator[None]:
+        """In this block ``ran`` is told the outputs of each graph that this thread runs, and ``launched`` each kernel's name, and what it ran."""
         watcher = _Watcher(threading.get_ident(), ran, launched)
         self._watchers.append(watcher)
         try:
@@ -164,8 +165,9 @@ class Backend:
         finally:
             self._watchers.remove(watcher)
 
-    def ran(self, name: str, text: str, launched: Launched) -> None:
+    def ran(self, name: str, ran: Ran) -> None:
         """A kernel ran."""
+        text, launched = ran.text, ran.launched
         with self._lock:
             kernel = self.kernels.setdefault(name, Kernel())
             kernel.launches += 1
@@ -174,7 +176,7 @@ class Backend:
             kernel.text = text
             self.emulation.account.kernels[name] += 1
         for watcher in self._here():
-            watcher.launched(name, text, launched.compiler)
+            watcher.launched(name, ran)
 
     def _here(self) -> list[_Watcher]:
         return [one for one in self._watchers if one.thread == threading.get_ident()]
@@ -210,13 +212,14 @@ class Backend:
 
         with self.compiling():
             before = len(self.code)
-            found: Any = compile_fx_inner(graph, given, **options)
+            with lines.noted(lambda name, found: self.lines.setdefault((before, name), []).extend(found)):
+                found: Any = compile_fx_inner(graph, given, **options)
             calls = sum(map(outsides.calls, self.code[before:]), Counter())
         call = getattr(found, "current_callable", None)
         if call is None:  # there is nothing to compute
             outsides.check_calls(calls, self.options.outside)
             return found
-        found.current_callable = self._runs(call, calls)
+        found.current_callable = self._runs(call, calls, before)
         return found
 
     def run_code(self, code: str, args: Sequence[Any], best: choices.BestConfigs | None = None) -> Any:
@@ -241,15 +244,15 @@ class Backend:
         if not callable(call):
             raise OptionError("the code has no function 'call': what Inductor writes with TORCH_LOGS=output_code was expected")
         self.code.append(code)
-        return self._runs(call, outsides.calls(code))(list(args))
+        return self._runs(call, outsides.calls(code), len(self.code) - 1)(list(args))
 
-    def _runs(self, call: Callable[[Any], Any], calls: Counter[str]) -> Callable[[Any], Any]:
-        """What runs a graph, whose code has these calls outside of kernels."""
+    def _runs(self, call: Callable[[Any], Any], calls: Counter[str], number: int) -> Callable[[Any], Any]:
+        """What runs a graph of this number, whose code has these calls outside of kernels."""
         outsides.check_calls(calls, self.options.outside)
         around = self.emulation if calls and self.options.outside != "host" else contextlib.nullcontext()
 
         def run(args: Any) -> Any:
-            with running.running(self), around:
+            with running.running(self, number), around:
                 outputs = call(args)
             if self.options.outside == "host":
                 with LOCK:

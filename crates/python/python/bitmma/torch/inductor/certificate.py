@@ -18,6 +18,7 @@ from ... import _bitmma
 from ...errors import Error
 
 if TYPE_CHECKING:
+    from ...kernels._triton import Ran
     from .backend import Backend
 
 #: The form of the file.
@@ -133,8 +134,8 @@ def certified(backend: Backend, model: Any, run: Callable[[], Any], inputs: Any)
     def ran(outputs: Any) -> None:
         graphs.append([digest(one) for one in outputs])
 
-    def launched(name: str, text: str, compiler: str) -> None:
-        known = [of_text(text), compiler]
+    def launched(name: str, ran: Ran) -> None:
+        known = [of_text(ran.text), ran.launched.compiler]
         if kernels.setdefault(name, known) != known:
             kernels[f"{name} {known[0][:8]}"] = known
 

@@ -21,19 +21,36 @@ class _Here(threading.local):
     """The backend whose graph this thread runs. Code that is equal is loaded once, for whichever backend runs it."""
 
     backend: Backend | None = None
+    graph = 0
+    cleared = False
 
 
 _HERE = _Here()
 
 
 @contextlib.contextmanager
-def running(backend: Backend) -> Iterator[None]:
-    """In this block kernels are launched for this backend."""
-    before, _HERE.backend = _HERE.backend, backend
+def running(backend: Backend, graph: int = 0) -> Iterator[None]:
+    """In this block kernels are launched for this backend, by its graph of this number."""
+    before, _HERE.backend, _HERE.graph = (_HERE.backend, _HERE.graph), backend, graph
     try:
         yield
     finally:
-        _HERE.backend = before
+        _HERE.backend, _HERE.graph = before
+
+
+@contextlib.contextmanager
+def cleared() -> Iterator[None]:
+    """In this block new memory is zero, so that two runs are alike where nothing is written."""
+    _HERE.cleared = True
+    try:
+        yield
+    finally:
+        _HERE.cleared = False
+
+
+def graph() -> int:
+    """The number of the graph that this thread runs."""
+    return _HERE.graph
 
 
 def backend() -> Backend | None:
@@ -112,7 +129,10 @@ class _Aten:
 
 def empty_strided(size: Any, stride: Any, dtype: Any) -> torch.Tensor:
     """Memory as that code asks for it."""
-    return torch.empty_strided(size, stride, dtype=dtype, device="cpu")
+    made = torch.empty_strided(size, stride, dtype=dtype, device="cpu")
+    if _HERE.cleared:
+        made.untyped_storage().fill_(0)
+    return made
 
 
 def settled(plain: Callable[..., Any]) -> Callable[..., Any]:

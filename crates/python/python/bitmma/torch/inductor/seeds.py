@@ -7,8 +7,10 @@ Kernels of Inductor compute Philox (Salmon et al., "Parallel random numbers: as 
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -52,6 +54,20 @@ class Seeds:
             offset = own.offset
             own.offset += _STEP
         return int(own.start), offset
+
+    @contextlib.contextmanager
+    def kept(self) -> Iterator[None]:
+        """After this block the generators of GPU and CPU are as before, whatever seeds were set in it."""
+        own, cpu = generators.DEFAULT, torch.random.get_rng_state()
+        self._next()
+        own.offset -= _STEP
+        state = own.get_state()
+        try:
+            yield
+        finally:
+            torch.random.set_rng_state(cpu)
+            self._next()
+            own.set_state(state)
 
     def draw(self, low: int, high: int, size: Any, *, out: torch.Tensor) -> torch.Tensor:
         """``randint.low_out`` of a range of more than 32 bits."""

@@ -1,0 +1,92 @@
+"""What a run of a function may change, and how it was: parameters, buffers, gradients, tensors and optimizers that it reaches."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+
+def _parts(one: Any) -> Iterator[Any]:
+    """What a value leads to."""
+    if isinstance(one, torch.nn.Module):
+        yield from one.parameters()
+        yield from one.buffers()
+    elif isinstance(one, torch.optim.Optimizer):
+        yield from (parameter for group in one.param_groups for parameter in group["params"])
+    elif isinstance(one, types.MethodType):
+        yield from (one.__self__, one.__func__)
+    elif isinstance(one, functools.partial):
+        yield from (one.func, one.args, one.keywords)
+    elif inspect.isfunction(one):
+        found = inspect.getclosurevars(one)
+        yield from (found.nonlocals, found.globals, one.__defaults__, one.__kwdefaults__)
+    elif isinstance(one, dict):
+        yield from one.values()
+    elif isinstance(one, (list, tuple, set)):
+        yield from one
+    elif hasattr(one, "__dict__") and not isinstance(one, (type, types.ModuleType, torch.Tensor)) and not type(one).__module__.startswith(("torch", "bitmma")):
+        yield vars(one)
+
+
+def reached(*values: Any) -> list[Any]:
+    """Tensors, modules and optimizers among these, in what they hold, close over, and name."""
+    found: dict[int, Any] = {}
+    waiting = list(values)
+    while waiting:
+        one = waiting.pop()
+        if id(one) in found or isinstance(one, (str, bytes, int, float, complex, type(None))):
+            continue
+        found[id(one)] = one
+        waiting += _parts(one)
+    return [one for one in found.values() if isinstance(one, (torch.Tensor, torch.nn.Module, torch.optim.Optimizer))]
+
+
+class Kept:
+    """What some functions reach, as it is now."""
+
+    def __init__(self, *functions: Any) -> None:
+        held = reached(*functions)
+        self.tensors = [one for one in held if isinstance(one, torch.Tensor)]
+        self._before = [(one, one.detach().clone(), one.grad if one.is_leaf else None) for one in self.tensors]
+        self._optimizers = [(one, copy.deepcopy(one.state_dict())) for one in held if isinstance(one, torch.optim.Optimizer)]
+
+    def restore(self, gradients: bool = False) -> None:
+        """Everything as it was; gradients are none, or as they were."""
+        with torch.no_grad():
+            for one, before, gradient in self._before:
+                if not torch.equal(_bytes(one), _bytes(before)):
+                    one.copy_(before)
+                if one.is_leaf:
+                    one.grad = gradient if gradients else None
+        for optimizer, state in self._optimizers:
+            optimizer.state.clear()
+            optimizer.load_state_dict(copy.deepcopy(state))
+
+
+def _bytes(one: torch.Tensor) -> torch.Tensor:
+    return one.detach().resolve_conj().resolve_neg().contiguous().view(-1).view(torch.uint8)
+
+
+def copies(values: Any) -> Any:
+    """Values whose tensors have memory of their own, shared as before."""
+    memory: dict[int, Any] = {}
+
+    def copied(one: Any) -> Any:
+        if not isinstance(one, torch.Tensor):
+            return one
+        if type(one) not in (torch.Tensor, torch.nn.Parameter) or one.layout != torch.strided:
+            return one.detach().clone().requires_grad_(one.requires_grad)
+        own = one.untyped_storage()
+        if own._cdata not in memory:
+            memory[own._cdata] = own.clone()
+        made = torch.empty(0, dtype=one.dtype).set_(memory[own._cdata], one.storage_offset(), one.size(), one.stride())
+        return made.requires_grad_(one.requires_grad)
+
+    known: dict[int, Any] = {}
+    return torch.utils._pytree.tree_map(lambda one: known.setdefault(id(one), copied(one)), values)
