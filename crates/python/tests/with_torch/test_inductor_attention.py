@@ -126,5 +126,12 @@ def test_what_it_does_not_compute_is_named() -> None:
         torch._dynamo.reset()
         with pytest.raises(Exception, match=f"attention is 'flash', which does not compute this call .*: {why}.*; say attention='math'"):
             bitmma.torch.compile(function, "h100", attention="flash")(x)
+    torch._dynamo.reset()
+    with pytest.raises(Exception, match="attention is 'flash', which does not compute this call .*: 20 keys and 21 values"):
+        bitmma.torch.compile(attend, "h100", attention="flash")(q, q, half(1, 2, 21, 16))
+    torch._dynamo.reset()
+    between = torch._dynamo.disable(lambda q: attend(q, q, q))
+    with pytest.raises(bitmma.Error, match="runs _scaled_dot_product_flash_attention_for_cpu outside of what was compiled, where no attention is emulated"):
+        bitmma.torch.compile(lambda q: between(q * 2) + 1, "h100", attention="flash", fullgraph=False, outside="gemm")(q)
     with pytest.raises(bitmma.Error, match="called outside of a graph"):
         torch.ops.bitmma.flash_attention(q[0], q[0], q[0], False, 1.0)

@@ -469,6 +469,8 @@ class Arguments:
             raise Declined(f"it computes in float16 and bfloat16, not in {dtype_name(q.dtype)}")
         if q.shape[-1] != v.shape[-1] or q.shape[-1] > HEAD_DIMENSIONS[-1] or not q.shape[-1]:
             raise Declined(f"heads of dimension {q.shape[-1]} and {v.shape[-1]}; one dimension, 1 to {HEAD_DIMENSIONS[-1]}, has kernels")
+        if k.shape[-2] != v.shape[-2]:
+            raise Declined(f"{k.shape[-2]} keys and {v.shape[-2]} values")
         if self.dropout:
             raise Declined(f"dropout {self.dropout}: its random numbers are the GPU's")
         if self.causal and (q.shape[-2] != k.shape[-2] or self.mask is not None):

@@ -215,7 +215,8 @@ class _Runs:
 
     def eager(self, label: str, arithmetic: Any, attention: str, varied: tuple[str, int] | None = None) -> _Run:
         """One that is not compiled, whose products are the chip's."""
-        context = emulate(reordered(arithmetic, 1) if varied and varied[0] == "products" else arithmetic, attention=attention)
+        target: Any = reordered(arithmetic, 1) if varied and varied[0] == "products" else arithmetic
+        context = emulate(target, attention=attention)
         if varied and varied[0] != "products":
             context._host.append(noise.Varied(*varied, inside=context._portable.inside))
         with warnings.catch_warnings(), context:

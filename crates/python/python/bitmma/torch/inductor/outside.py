@@ -140,6 +140,8 @@ class Unrecorded(TorchDispatchMode):
                 "set_stance, suppress_errors, recompile_limit); outside='host' leaves it to PyTorch; the account lists every call"
             )
         if self._outside == "gemm":
+            if name.startswith("_scaled_dot_product"):
+                raise OutsideCall(f"the model runs {name} outside of what was compiled, where no attention is emulated: let PyTorch record it, or say outside='host'")
             if is_differentiated and has_products(func.name()):
                 raise OutsideCall(f"the model runs {name} outside of what was compiled, whose gradient would be the host's: call it under torch.no_grad()")
             with self._emulation:

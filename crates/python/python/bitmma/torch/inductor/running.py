@@ -131,7 +131,7 @@ def empty_strided(size: Any, stride: Any, dtype: Any) -> torch.Tensor:
     """Memory as that code asks for it."""
     made = torch.empty_strided(size, stride, dtype=dtype, device="cpu")
     if _HERE.cleared:
-        made.untyped_storage().fill_(0)
+        torch.empty(0, dtype=torch.uint8).set_(made.untyped_storage()).zero_()
     return made
 
 
