@@ -25,7 +25,7 @@ from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 import bitmma.torch  # noqa: E402
 from bitmma.errors import OptionError  # noqa: E402
-from bitmma.torch.inductor.certificate import digest  # noqa: E402
+from bitmma.torch.inductor.held import digest  # noqa: E402
 from bitmma.torch.inductor.outside import OutsideCall  # noqa: E402
 from bitmma.torch.inductor.seeds import philox  # noqa: E402
 from bitmma.torch.pretend import pretend  # noqa: E402
@@ -524,6 +524,7 @@ def test_the_backend_has_a_name(tmp_path: Path) -> None:
 
 
 def training(compiled: Any, x: torch.Tensor) -> None:
+    compiled.zero_grad()
     compiled(x).float().square().mean().backward()
 
 
@@ -546,14 +547,14 @@ def test_certificates(tmp_path: Path) -> None:
     done = run("-c", program, str(Path(__file__).parent), cwd=tmp_path, TRITON_INTERPRET="0", PYTHONPATH=os.pathsep.join(sys.path), ATEN_CPU_CAPABILITY="default")
     same, other = done.stdout.splitlines()
     assert same == "[]", done.stdout + done.stderr
-    assert other.startswith("[\"the model's parameters or buffers differ\", 'graph 0 of 2 is the first with other results: output 0'"), other
+    assert other.startswith("['model.out.bias differs before the run', 'graph 0 of 2 is the first with other results: input "), other
     changed = x.clone()
     changed.view(torch.int16)[0, 0, 0] ^= 1
     assert bitmma.torch.verify(certificate, model, changed, step=training)[0] == "input 0 differs"
     torch._dynamo.reset()
     on_a100 = bitmma.torch.compile(model, "a100").certify(x, step=training)
     assert bitmma.torch.compile(model, "h100", multiprocessors=132).certify(x, step=training).seal == certificate.seal
-    with pytest.raises(bitmma.torch.inductor.CertificateError, match="an input is of type object"):
+    with pytest.raises(bitmma.torch.inductor.CertificateError, match="input 1 is a value of type object"):
         compiled.certify(x, object(), step=lambda compiled, x, _: training(compiled, x))
     assert certificate.differences(on_a100)[0] == "chip is 'h100', and 'a100'"
     nobody = lambda compiled, x: threading.Thread(target=compiled, args=(x,)).start()  # noqa: E731
@@ -569,9 +570,9 @@ def test_certificates(tmp_path: Path) -> None:
     settings = {"max_autotune_gemm": False, "triton.multi_kernel": 0}
     assert certificate.differences(bitmma.torch.compile(model, "h100", outside="gemm", settings=settings).certify(x, step=training))
     for content, message in [
-        (path.read_text().replace(certificate.model, certificate.model[::-1]), "was changed: its seal is"),
-        (path.read_text().replace('"version": 1', '"version": 2'), "has version 2; 1 was expected"),
-        ("{}", "is no certificate: 'about'"),
+        (path.read_text().replace(certificate.held["model.out.bias"], certificate.seal), "was changed: its seal is"),
+        (path.read_text().replace('"version": 2', '"version": 1'), "has version 1; 2 was expected"),
+        ("{}", "is no certificate: 'seal'"),
         ("[", "is no certificate"),
     ]:
         (tmp_path / "wrong.json").write_text(content)

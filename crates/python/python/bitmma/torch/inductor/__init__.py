@@ -12,10 +12,11 @@ import torch
 
 from ...errors import OptionError
 from .backend import SETTINGS, Backend, Kernel, Options
+from .certificate import Certificate
 from .choices import BestConfigs
-from .certificate import Certificate, CertificateError
 from .comparing import CompiledComparison, Parted, compare_compiled
 from .compiled import Compiled
+from .held import CertificateError
 from .tuning import Tuned
 
 __all__ = ["SETTINGS", "Backend", "Certificate", "CertificateError", "Compiled", "CompiledComparison", "Kernel", "Options", "Parted", "Tuned", "backend", "compare_compiled", "compile", "inductor_options", "run_output_code", "verify"]
@@ -26,6 +27,7 @@ def compile(model: Callable[..., Any], chip: str, *, dynamic: bool | None = None
 
     Parameters and inputs stay on the CPU. Forward and backward passes are compiled, once per shape, or for all with ``dynamic``;
     what was compiled for a chip is kept on disk. Without ``fullgraph`` a model may be compiled in parts; ``outside`` says what becomes of the rest.
+    The step of an optimizer always is, and updates all parameters at once (``foreach``) where it does on a GPU.
 
     The other options are those of :class:`Options`: ``outside="refuse"``, ``attention=None``, ``multiprocessors=None``, ``allow_doubtful=False``, ``settings={}``, ``choices={}``.
 
@@ -35,7 +37,13 @@ def compile(model: Callable[..., Any], chip: str, *, dynamic: bool | None = None
     if not callable(model):
         raise OptionError(f"{model!r} cannot be compiled; a module or a function was expected")
     made = Backend(Options(chip, **options))
-    return Compiled(model, torch.compile(model, backend=made, dynamic=dynamic, fullgraph=fullgraph), made)
+    fullgraph = fullgraph and not _of_optimizer(model)
+    return Compiled(model, torch.compile(model, backend=made, dynamic=dynamic, fullgraph=fullgraph), made, {"dynamic": dynamic, "fullgraph": fullgraph})
+
+
+def _of_optimizer(model: Any) -> bool:
+    """Whether this is the step of an optimizer, before and after which PyTorch ends a graph."""
+    return isinstance(getattr(model, "__self__", None), torch.optim.Optimizer) and getattr(model, "__name__", "") == "step"
 
 
 _made: dict[Any, Backend] = {}
@@ -77,12 +85,13 @@ def run_output_code(
     return Backend(Options(chip, **options)).run_code(Path(path).read_text(encoding="utf-8", errors="replace"), args, best)
 
 
-def verify(certificate: Certificate | str | os.PathLike[str], model: Any, *inputs: Any, step: Callable[..., Any] | None = None) -> list[str]:
+def verify(certificate: Certificate | str | os.PathLike[str], model: Any, /, *inputs: Any, step: Callable[..., Any] | None = None, **named: Any) -> list[str]:
     """Compiles and runs a model as a certificate says, and compares: what differs, in words; nothing if the certificate holds.
 
-    ``certificate`` may be a file; one that was changed is an error. ``step`` is that of :meth:`Compiled.certify`.
+    ``certificate`` may be a file; one that was changed is an error. ``step`` and ``named`` are those of :meth:`Compiled.certify`. Model, inputs and optimizers
+    must be as they were before the certified run.
     """
-    held = certificate if isinstance(certificate, Certificate) else Certificate.load(certificate)
+    certified = certificate if isinstance(certificate, Certificate) else Certificate.load(certificate)
     torch._dynamo.reset()  # so that every graph is compiled anew
-    again = compile(model, **held.options).certify(*inputs, step=step)
-    return held.differences(again)
+    again = compile(model, **certified.options).certify(*inputs, step=step, **named)
+    return certified.differences(again)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import threading
@@ -131,6 +132,7 @@ class _Watcher(NamedTuple):
     thread: int
     ran: Callable[[Any], None]
     launched: Callable[[str, Ran], None]
+    starts: Callable[[list[Any]], None]
 
 
 class Backend:
@@ -156,9 +158,10 @@ class Backend:
         self._watchers: list[_Watcher] = []
 
     @contextlib.contextmanager
-    def watched(self, ran: Callable[[Any], None], launched: Callable[[str, Ran], None]) -> Iterator[None]:
-        """In this block ``ran`` is told the outputs of each graph that this thread runs, and ``launched`` each kernel's name, and what it ran."""
-        watcher = _Watcher(threading.get_ident(), ran, launched)
+    def watched(self, ran: Callable[[Any], None], launched: Callable[[str, Ran], None], starts: Callable[[list[Any]], None] = lambda given: None) -> Iterator[None]:
+        """In this block ``ran`` is told the outputs of each graph that this thread runs, ``launched`` each kernel's name, and what it ran, and ``starts`` what
+        a graph is given, before it runs."""
+        watcher = _Watcher(threading.get_ident(), ran, launched, starts)
         self._watchers.append(watcher)
         try:
             yield
@@ -199,12 +202,13 @@ class Backend:
     def __call__(self, graph: torch.fx.GraphModule, given: list[Any], **options: Any) -> Callable[..., Any]:
         from torch._inductor.compile_fx import compile_fx
 
+        graph, lifted = retarget.lifted(graph)
         retarget.to_gpu(graph, self.options.attention)
         # a model on the CPU says "cpu" where it would say "cuda"
         autocast: dict[str, Any] = {"dtype": torch.get_autocast_dtype("cpu"), "enabled": torch.is_autocast_enabled("cpu")}
         with self.compiling(), torch.autocast("cuda", **autocast), attending.Attending(self.options.attention):
-            found: Any = compile_fx(graph, retarget.inputs(graph, given), inner_compile=self._inner)
-        return shared.checked(found, given)
+            found: Any = compile_fx(graph, retarget.inputs(graph, [*lifted, *given]), inner_compile=self._inner)
+        return shared.checked(functools.partial(found, *lifted) if lifted else found, given)
 
     def _inner(self, graph: torch.fx.GraphModule, given: list[Any], **options: Any) -> Any:
         """Inductor's last step, of a forward or backward graph."""
@@ -252,6 +256,8 @@ class Backend:
         around = self.emulation if calls and self.options.outside != "host" else contextlib.nullcontext()
 
         def run(args: Any) -> Any:
+            for watcher in self._here():
+                watcher.starts(list(args))
             with running.running(self, number), around:
                 outputs = call(args)
             if self.options.outside == "host":

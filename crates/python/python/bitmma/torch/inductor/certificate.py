@@ -6,45 +6,24 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable
 
-import numpy as np
 import torch
 import triton
 
 from ... import _bitmma
-from ...errors import Error
+from .held import CertificateError, Held, differing, digest
 
 if TYPE_CHECKING:
     from ...kernels._triton import Ran
     from .backend import Backend
 
 #: The form of the file.
-VERSION = 1
+VERSION = 2
 #: Lines of a text that say where it came from, and nothing of what it does.
 _WHERE = re.compile(r"^\s*(//.*|\.(file|loc|section|b8|b32|b64)\b.*)?$")
-
-
-class CertificateError(Error):
-    """A file that is no certificate, or one that was changed."""
-
-
-def digest(value: Any) -> str:
-    """Of the dtype, shape and bytes of a tensor or an array; of numbers, strings and the like what they print. An error for what prints an address."""
-    found = hashlib.sha256()
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        found.update(f"numpy {value.dtype.str} {value.shape} ".encode() + value.tobytes())
-    elif isinstance(value, torch.Tensor):
-        plain = value.detach().cpu().resolve_conj().resolve_neg().contiguous()
-        found.update(f"{plain.dtype} {tuple(plain.shape)} ".encode())
-        found.update(plain.view(-1).view(torch.uint8).numpy().tobytes() if plain.numel() else b"")
-    elif isinstance(value, (int, float, complex, str, bytes, type(None), torch.dtype, torch.device, np.generic)):
-        found.update(repr(value).encode())
-    else:
-        raise CertificateError(f"an input is of type {type(value).__name__}, of which no digest can be made that is the same on another machine; tensors, arrays, numbers and strings have one")
-    return found.hexdigest()
 
 
 def of_text(text: str) -> str:
@@ -53,31 +32,51 @@ def of_text(text: str) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def of_model(model: Any) -> str:
-    """Of the parameters and buffers of a module, by name."""
-    held = {**dict(model.named_parameters()), **dict(model.named_buffers())} if isinstance(model, torch.nn.Module) else {}
-    return hashlib.sha256(json.dumps({name: digest(value) for name, value in sorted(held.items())}).encode()).hexdigest()
+@dataclass(frozen=True)
+class Graph:
+    """Digests of a graph's run."""
+
+    given: list[str]
+    """Of what it was given."""
+    outputs: list[str]
+    """Of what it returned."""
+    left: list[str]
+    """Of what it was given, as it is afterwards: a graph may change its inputs."""
+
+    def difference(self, other: Graph) -> str | None:
+        """The first of what is not the same in another one, in words."""
+        for what, own, theirs in (("input", self.given, other.given), ("output", self.outputs, other.outputs), ("what it leaves of input", self.left, other.left)):
+            if len(own) != len(theirs):
+                return f"the number of {what}s"
+            places = [place for place, pair in enumerate(zip(own, theirs)) if pair[0] != pair[1]]
+            if places:
+                return f"{what} {places[0]}"
+        return None
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What a model was, how it was compiled, and what it computed."""
+    """What a model was, how it was compiled, and what it computed and changed."""
 
     about: dict[str, Any]
     """Releases, and how many multiprocessors the chip has."""
     options: dict[str, Any]
-    """Those of :class:`Options`."""
-    model: str
-    """A digest of parameters and buffers."""
-    inputs: list[str]
+    """Those of :class:`Options`, and of :func:`compile`."""
+    held: dict[str, str] = field(default_factory=dict)
+    """Digests of what the model and the step hold before the run, by name: parameters, buffers, optimizers, what functions enclose."""
+    inputs: dict[str, str] = field(default_factory=dict)
     """Digests of what it was called with."""
     kernels: dict[str, list[str]] = field(default_factory=dict)
     """Of each kernel that ran its PTX, and the ptxas that was asked what it fuses."""
-    graphs: list[list[str]] = field(default_factory=list)
-    """Digests of the outputs of each graph that ran, in order."""
+    graphs: list[Graph] = field(default_factory=list)
+    """Of each graph that ran, in order."""
+    result: dict[str, str] = field(default_factory=dict)
+    """Digests of what the run returned."""
+    changed: dict[str, str | None] = field(default_factory=dict)
+    """Digests of what the model, the inputs and the step hold after the run, where it is another value or a new gradient; None of what is gone."""
 
     def _content(self) -> dict[str, Any]:
-        return {"version": VERSION, "about": self.about, "options": self.options, "model": self.model, "inputs": self.inputs, "kernels": self.kernels, "graphs": self.graphs}
+        return {"version": VERSION, **asdict(self)}
 
     @property
     def seal(self) -> str:
@@ -95,57 +94,83 @@ class Certificate:
     def load(path: str | os.PathLike[str]) -> Certificate:
         """Reads it; an error if it was changed."""
         try:
-            held = json.loads(Path(path).read_text())
-            found = Certificate(held["about"], held["options"], held["model"], held["inputs"], held["kernels"], held["graphs"])
-            seal, version = held["seal"], held["version"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            content = json.loads(Path(path).read_text())
+            seal, version = content.pop("seal"), content.pop("version")
+            if version != VERSION:
+                raise CertificateError(f"{os.fspath(path)} has version {version}; {VERSION} was expected")
+            found = Certificate(**{one.name: content.pop(one.name) for one in fields(Certificate)})
+            found = replace(found, graphs=[Graph(**one) for one in found.graphs])  # type: ignore[arg-type]
+            own = found.seal
+            found.differences(found)  # each part is of its kind
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise CertificateError(f"{os.fspath(path)} is no certificate: {error}") from None
-        if version != VERSION:
-            raise CertificateError(f"{os.fspath(path)} has version {version}; {VERSION} was expected")
-        if seal != found.seal:
-            raise CertificateError(f"{os.fspath(path)} was changed: its seal is {seal[:16]}…, and its content's {found.seal[:16]}…")
+        if content:
+            raise CertificateError(f"{os.fspath(path)} is no certificate: {sorted(content)[0]!r} is no part of one")
+        if seal != own:
+            raise CertificateError(f"{os.fspath(path)} was changed: its seal is {str(seal)[:16]}…, and its content's {own[:16]}…")
         return found
 
     def differences(self, other: Certificate) -> list[str]:
-        """What is not the same in another one, in words; the first graph and output that differ."""
+        """What is not the same in another one, in words; the first graph that differs, and what of it."""
         own, theirs = ({**part.options, **part.about} for part in (self, other))
-        found = [f"{name} is {own.get(name)!r}, and {theirs.get(name)!r}" for name in sorted({*own, *theirs}) if own.get(name) != theirs.get(name)]
-        found += ["the model's parameters or buffers differ"] if self.model != other.model else []
-        found += [f"input {place} differs" for place, (one, two) in enumerate(zip(self.inputs, other.inputs)) if one != two]
-        found += ["the numbers of inputs differ"] if len(self.inputs) != len(other.inputs) else []
-        names = sorted(name for name in {*self.kernels, *other.kernels} if self.kernels.get(name) != other.kernels.get(name))
+        found = [f"{name} is {own.get(name)!r}, and {theirs.get(name)!r}" for name in differing(own, theirs)]
+        found += _named(differing(self.held, other.held), "before the run")
+        found += _named(differing(self.inputs, other.inputs), "")
+        names = differing(self.kernels, other.kernels)
         found += [f"kernels differ: {', '.join(names)}"] if names else []
-        for graph, (one, two) in enumerate(zip(self.graphs, other.graphs)):
-            places = [place for place, pair in enumerate(zip(one, two)) if pair[0] != pair[1]]
-            if places or len(one) != len(two):
-                where = f"output {places[0]}" if places else "the number of outputs"
-                found.append(f"graph {graph} of {len(self.graphs)} is the first with other results: {where}")
+        for place, (one, two) in enumerate(zip(self.graphs, other.graphs)):
+            difference = one.difference(two)
+            if difference is not None:
+                found.append(f"graph {place} of {len(self.graphs)} is the first with other results: {difference}")
                 break
         else:
             found += ["the numbers of graphs that ran differ"] if len(self.graphs) != len(other.graphs) else []
-        return found
+        found += _named(differing(self.result, other.result), "")
+        return found + _named(differing(self.changed, other.changed), "after the run")
 
 
-def certified(backend: Backend, model: Any, run: Callable[[], Any], inputs: Any) -> Certificate:
+def _named(names: list[str], when: str) -> list[str]:
+    """The first few in words."""
+    found = [f"{name} differs {when}".rstrip() for name in names[:4]]
+    return found + ([f"and {len(names) - 4} more differ {when}".rstrip()] if len(names) > 4 else [])
+
+
+def certified(backend: Backend, how: dict[str, Any], model: Any, step: Any, run: Callable[[], Any], inputs: tuple[Any, ...], named: dict[str, Any]) -> Certificate:
     """Runs a compiled model, and certifies what it computed."""
-    graphs: list[list[str]] = []
+    graphs: list[Graph] = []
     kernels: dict[str, list[str]] = {}
 
-    def ran(outputs: Any) -> None:
-        graphs.append([digest(one) for one in outputs])
+    def digests(values: Any) -> list[str]:
+        return [digest(one) for one in values]
 
     def launched(name: str, ran: Ran) -> None:
         known = [of_text(ran.text), ran.launched.compiler]
         if kernels.setdefault(name, known) != known:
             kernels[f"{name} {known[0][:8]}"] = known
 
+    running: list[tuple[list[Any], list[str]]] = []
+
+    def starts(given: list[Any]) -> None:
+        running.append((given, digests(given)))
+
+    def ran(outputs: Any) -> None:
+        own, before = running.pop()
+        graphs.append(Graph(before, digests(outputs), digests(own)))
+
+    called = {**{f"input {place}": one for place, one in enumerate(inputs)}, **{f"input {name}": one for name, one in named.items()}}
+    roots = {"model": model, "step": step}
     # before it runs, which may change them
-    held, given = of_model(model), [digest(one) for one in torch.utils._pytree.tree_leaves(inputs)]
-    with backend.watched(ran, launched):
-        run()
+    before, given = Held(roots), Held(called, strict=True)
+    with backend.watched(ran, launched, starts):
+        result = run()
     if not graphs:
         raise CertificateError("no graph of the compiled model ran in this thread: there is nothing to certify")
+    changed = {**before.changed(Held(roots)), **given.changed(Held(called, strict=True))}
     about = {"bitmma": _bitmma.__version__, "torch": torch.__version__, "triton": triton.__version__, "multiprocessors": backend.launcher.device._multiprocessors}
     # how many it has is said once, whether it was given or is known
-    options = {**asdict(backend.options), "multiprocessors": about["multiprocessors"]}
-    return Certificate(about, options, held, given, dict(sorted(kernels.items())), graphs)
+    options = {**how, **asdict(backend.options), "multiprocessors": about["multiprocessors"]}
+    try:
+        options = json.loads(json.dumps(options))  # as they are read
+    except (TypeError, ValueError) as error:
+        raise CertificateError(f"the options cannot be written to a file: {error}") from None
+    return Certificate(about, options, before.digests, given.digests, dict(sorted(kernels.items())), graphs, Held({"the result": result}).digests, changed)

@@ -12,17 +12,18 @@ from torch._compile import _disable_dynamo
 from ...errors import Error
 from .. import threads
 from ..account import Account
-from . import outside
+from . import optimizers, outside
 from .backend import Backend, Kernel
 from .certificate import Certificate, certified
+from .held import Wrapper
 from .tuning import Tuned, tuning
 
 
-class Compiled:
+class Compiled(Wrapper):
     """A compiled model: it is called as the model, and has the model's attributes besides its own."""
 
-    def __init__(self, model: Any, call: Any, backend: Backend) -> None:
-        self._model, self._call, self._backend = model, call, backend
+    def __init__(self, model: Any, call: Any, backend: Backend, how: dict[str, Any]) -> None:
+        self._model, self._call, self._backend, self._how = model, call, backend, how
         self._told = False
         """Whether it was said that choices have no kernel."""
 
@@ -34,7 +35,7 @@ class Compiled:
         emulation = threads.acting()
         if emulation is not None:  # PyTorch would run the model as it is
             raise Error(f"a model that is compiled for {self.chip} is called inside of an emulation of {emulation.arithmetic.label}: call it outside")
-        with outside.Unrecorded(self._backend.options.outside, self._backend.emulation):
+        with optimizers.as_on_a_gpu(), outside.Unrecorded(self._backend.options.outside, self._backend.emulation):
             found = self._call(*args, **kwargs)
         if self._backend.choices.unused and not self._told:
             self._told = True
@@ -42,7 +43,7 @@ class Compiled:
         return found
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("_model", "_call", "_backend"):
+        if name in ("_model", "_call", "_backend", "_how"):
             raise AttributeError(name)
         return getattr(self._call, name)
 
@@ -75,10 +76,12 @@ class Compiled:
         """Who computed what: launches of kernels, products by the chip's instruction, operations of the host."""
         return self._backend.emulation.account
 
-    def certify(self, *inputs: Any, step: Callable[..., Any] | None = None) -> Certificate:
-        """Runs ``step(compiled, *inputs)``, by default the model on the inputs, and certifies it: digests of the model, the inputs, each kernel, and
-        every output of every graph. Equal runs have equal certificates on every machine (:func:`bitmma.torch.verify`)."""
-        return certified(self._backend, self._model, lambda: self(*inputs) if step is None else step(self, *inputs), inputs)
+    def certify(self, *inputs: Any, step: Callable[..., Any] | None = None, **named: Any) -> Certificate:
+        """Runs ``step(compiled, *inputs, **named)``, by default the model on the inputs, and certifies it: digests of what the model, the step and the inputs
+        hold before and after (parameters, buffers, gradients, optimizers, what functions enclose), of each kernel, and of what each graph was given, returned
+        and left. Equal runs have equal certificates on every machine (:func:`bitmma.torch.verify`)."""
+        run = lambda: self(*inputs, **named) if step is None else step(self, *inputs, **named)  # noqa: E731
+        return certified(self._backend, self._how, self._model, step, run, inputs, named)
 
     def tuning(self, *inputs: Any, step: Callable[..., Any] | None = None) -> list[Tuned]:
         """Whether bits depend on what a GPU would choose by measuring. Runs as :meth:`certify` does, then every kernel once in each configuration that

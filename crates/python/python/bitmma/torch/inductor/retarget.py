@@ -46,6 +46,40 @@ def to_gpu(graph: torch.fx.GraphModule, attention: str | None) -> None:
         module.recompile()
 
 
+def lifted(graph: torch.fx.GraphModule) -> tuple[torch.fx.GraphModule, list[torch.Tensor]]:
+    """A graph whose first inputs are the tensors that it had as attributes, as Dynamo records those of an optimizer; and these tensors."""
+    found = {node.target: _attribute(graph, node.target) for node in graph.graph.find_nodes(op="get_attr")}
+    tensors = {name: value for name, value in found.items() if isinstance(value, torch.Tensor)}  # others are parts of the graph
+    if not tensors:
+        return graph, []
+    # Dynamo goes on to use its own graph
+    own = torch.fx.Graph()
+    sources = getattr(graph, "_param_name_to_source", {})
+    made = {}
+    for name in tensors:
+        made[name] = own.placeholder(name.replace(".", "_"))
+        made[name]._dynamo_source = sources.get(name)
+    copies: dict[torch.fx.Node, torch.fx.Node] = {}
+    for node in graph.graph.nodes:
+        if node.op == "get_attr" and node.target in made:
+            copies[node] = made[node.target]
+            made[node.target].meta = dict(node.meta)
+            continue
+        copies[node] = own.node_copy(node, copies.__getitem__)
+        if node.op == "placeholder":
+            copies[node]._dynamo_source = node._dynamo_source  # type: ignore[attr-defined]
+    copy: Any = torch.fx.GraphModule(graph, own)
+    copy.meta, copy._param_name_to_source = graph.meta, {}
+    return copy, list(tensors.values())
+
+
+def _attribute(graph: torch.fx.GraphModule, name: str) -> Any:
+    value: Any = graph
+    for part in name.split("."):
+        value = getattr(value, part)
+    return value
+
+
 def inputs(graph: torch.fx.GraphModule, given: list[Any]) -> list[Any]:
     """The inputs of a graph as fake ones on the GPU. Numbers that Dynamo passes as tensors stay on the CPU, where code for a GPU reads them."""
     arguments = (node.meta.get("grapharg") for node in graph.graph.nodes if node.op == "placeholder")
