@@ -26,15 +26,17 @@ from .tally import Tally
 from .verdict import Verdict
 
 if TYPE_CHECKING:
+    from .exhaustion import Exhausted, Undecided, exhausted
     from .inductor import Certificate, Compiled, CompiledComparison, Parted, compare_compiled, compile, inductor_options, run_output_code, verify
 
-#: What is imported when it is asked for: it takes PyTorch's compiler along, which is large.
-_LATER = ("Certificate", "Compiled", "CompiledComparison", "Parted", "compare_compiled", "compile", "inductor_options", "run_output_code", "verify")
+#: What is imported when it is asked for, and from where: PyTorch's compiler and mpmath take long.
+_COMPILED = ("Certificate", "Compiled", "CompiledComparison", "Parted", "compare_compiled", "compile", "inductor_options", "run_output_code", "verify")
+_LATER = {**dict.fromkeys(_COMPILED, ".inductor"), **dict.fromkeys(("Exhausted", "Undecided", "exhausted"), ".exhaustion")}
 
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
-        return getattr(import_module(".inductor", __name__), name)
+        return getattr(import_module(_LATER[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -48,6 +50,7 @@ __all__ = [
     "CompiledComparison",
     "Comparison",
     "Difference",
+    "Exhausted",
     "Explained",
     "First",
     "Flash",
@@ -59,12 +62,14 @@ __all__ = [
     "Row",
     "Side",
     "Tally",
+    "Undecided",
     "Variation",
     "Verdict",
     "compare",
     "compare_compiled",
     "compile",
     "emulate",
+    "exhausted",
     "inductor_options",
     "run_output_code",
     "verify",
