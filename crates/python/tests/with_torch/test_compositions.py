@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator
 from typing import Any, Callable
 
 import numpy as np
@@ -29,9 +30,11 @@ CHIPS = pytest.mark.parametrize("chip", ["a100", "h100"])
 
 
 @pytest.fixture(autouse=True)
-def fresh() -> None:
+def fresh() -> Iterator[None]:
     torch._dynamo.reset()
     torch.manual_seed(0)
+    with np.errstate(all="ignore"):
+        yield
 
 
 def code(bits: int) -> Array:
@@ -42,7 +45,7 @@ def fma(a: Any, b: Any, c: Any, down: bool = False) -> Array:
     """a · b + c, rounded once to FP32: to nearest even, or down. No subnormal numbers."""
     a, b, c = (np.asarray(one, np.float32).astype(np.float64) for one in (a, b, c))
     product = a * b  # exact: 48 bits
-    total = product + c
+    total = product + c  # of infinities what follows leaves it as it is
     other = total - product
     rest = (product - (total - other)) + (c - other)  # what the sum has lost, exactly (Knuth)
     # to odd, after which rounding again is as rounding once (Boldo and Melquiond)
@@ -128,6 +131,20 @@ def softmax(chip: Chip, x: Array, total: Sum) -> Array:
     return chip.divide(powers, total(powers)[:, None])
 
 
+def long_softmax(chip: Chip, x: Array) -> Array:
+    """Rows of 5000, 4096 at once: each of 512 threads has four numbers of each 2048; of each part the maximum, and a sum that is scaled where the maximum grows."""
+    most, below = np.full(len(x), -np.inf, np.float32), np.zeros(len(x), np.float32)
+    for start in range(0, x.shape[1], 4096):
+        part = np.full((len(x), 4096), -np.inf, np.float32)
+        part[:, : x.shape[1] - start] = x[:, start : start + 4096]
+        top = part.max(-1)
+        first, second = tree(chip.exp(part - top[:, None]).reshape(len(x), 2, 512, 4)).transpose(1, 0, 2)
+        new = np.maximum(most, top)
+        below = fma(below, chip.exp(most - new), warps(first + second) * chip.exp(top - new))
+        most = new
+    return chip.divide(chip.exp(x - most[:, None]), below[:, None])
+
+
 def layer_norm(chip: Chip, x: Array, weight: Array, bias: Array, total: Sum) -> Array:
     share = np.float32(1 / x.shape[-1])  # the compiler divides constants, rounded to nearest
     centered = fma(-share, total(x)[:, None], x)
@@ -158,6 +175,9 @@ def test_norms_and_softmax(chip: str) -> None:
     root = bitmma.torch.compile(lambda x, w: F.rms_norm(x, x.shape[-1:], w), chip, dynamic=False)
     equal(root(x, weight), *(rms_norm(own, x.numpy(), weight.numpy(), lambda x, total=total: total(x * x)) for total in (warps, one_by_one)))
     long, weight = torch.randn(4, 5000), torch.randn(5000)
+    long[:2] += torch.linspace(0, 3, 5000)  # the maximum grows
+    found = bitmma.torch.compile(lambda x: x.softmax(-1), chip)(long)
+    equal(found, long_softmax(own, long.numpy()), softmax(own, long.numpy(), one_by_one))
     equal(root(long, weight), *(rms_norm(own, long.numpy(), weight.numpy(), total) for total in (in_a_loop, lambda x: one_by_one(x * x))))
 
 
