@@ -29,7 +29,7 @@ class CertificateError(Error):
 
 
 class Wrapper:
-    """What stands for a model that it was made from."""
+    """Made from a model, whose state it shares."""
 
     _model: Any
 
