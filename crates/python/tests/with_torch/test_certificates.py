@@ -172,11 +172,20 @@ def test_functions_hold_what_they_enclose() -> None:
         after = Held({"model": model}).digests
         assert [one for one in before if before[one] != after[one]] == [name]
         flip(tensor)
+    layer, seen = torch.nn.Linear(2, 2), torch.ones(3)
+    layer.register_forward_hook(lambda *about: seen.sum())
+    assert list(Held({"model": layer}).digests) == ["model.weight", "model.bias", "model._forward_hooks[0].seen"], "by place, not by the process's number"
     compiled = bitmma.torch.compile(owner.scaled, "h100")
     certificate = compiled.certify(x)
     assert certificate.held.keys() == {"model.weight", "model.calls"} and bitmma.torch.verify(certificate, owner.scaled, x) == []
     flip(owner.weight)
     assert bitmma.torch.verify(certificate, owner.scaled, x)[0] == "model.weight differs before the run"
+    # it does not depend on sizes of calls before
+    sums = bitmma.torch.compile(lambda x: x.exp().sum(-1), "h100")
+    for rows in (3, 5):
+        sums(torch.randn(rows, 64))
+    long = torch.randn(7, 64)
+    assert bitmma.torch.verify(sums.certify(long), lambda x: x.exp().sum(-1), long) == []
     doubled = bitmma.torch.compile(lambda x: x.mul_(2), "h100").certify(x.clone())
     assert list(doubled.changed) == ["input 0"] and doubled.graphs[0].given != doubled.graphs[0].left
 

@@ -10,6 +10,7 @@ from typing import Any, Callable
 
 import torch
 
+from ... import _bitmma
 from ...errors import OptionError
 from .backend import SETTINGS, Backend, Kernel, Options
 from .certificate import Certificate
@@ -93,5 +94,9 @@ def verify(certificate: Certificate | str | os.PathLike[str], model: Any, /, *in
     """
     certified = certificate if isinstance(certificate, Certificate) else Certificate.load(certificate)
     torch._dynamo.reset()  # so that every graph is compiled anew
-    again = compile(model, **certified.options).certify(*inputs, step=step, **named)
+    try:
+        compiled = compile(model, **certified.options)
+    except TypeError as error:
+        raise CertificateError(f"the certificate's options are not those of this release, {_bitmma.__version__}: {error}") from None
+    again = compiled.certify(*inputs, step=step, **named)
     return certified.differences(again)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import re
 import threading
@@ -154,6 +153,8 @@ class Backend:
         self._loaded: dict[str, Any] = {}
         #: The lines of the model that a kernel computes, by the number of its graph and its name.
         self.lines: dict[tuple[int, str], list[str]] = {}
+        #: Whether a graph was compiled for several sizes.
+        self.has_symbols = False
         self._lock = threading.Lock()
         self._watchers: list[_Watcher] = []
 
@@ -203,12 +204,13 @@ class Backend:
         from torch._inductor.compile_fx import compile_fx
 
         graph, lifted = retarget.lifted(graph)
+        self.has_symbols |= any(isinstance(one, torch.SymInt) for one in given)
         retarget.to_gpu(graph, self.options.attention)
         # a model on the CPU says "cpu" where it would say "cuda"
         autocast: dict[str, Any] = {"dtype": torch.get_autocast_dtype("cpu"), "enabled": torch.is_autocast_enabled("cpu")}
         with self.compiling(), torch.autocast("cuda", **autocast), attending.Attending(self.options.attention):
-            found: Any = compile_fx(graph, retarget.inputs(graph, [*lifted, *given]), inner_compile=self._inner)
-        return shared.checked(functools.partial(found, *lifted) if lifted else found, given)
+            found: Any = compile_fx(graph, retarget.inputs(graph, [*(one() for one in lifted), *given]), inner_compile=self._inner)
+        return shared.checked((lambda *args: found(*(one() for one in lifted), *args)) if lifted else found, given)
 
     def _inner(self, graph: torch.fx.GraphModule, given: list[Any], **options: Any) -> Any:
         """Inductor's last step, of a forward or backward graph."""

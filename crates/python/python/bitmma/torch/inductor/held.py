@@ -131,6 +131,8 @@ class Held:
                     yield from self._of(f"{path}.{name}", one, False)
             for name, one in value.__dict__.items():
                 if name not in _PARTS:
+                    # hooks are numbered as the process made them
+                    one = list(one.values()) if "_hooks" in name and isinstance(one, Mapping) else one
                     yield from self._of(f"{path}.{name}", one, False)
         elif isinstance(value, Optimizer):
             yield from self._of_optimizer(path, value)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import weakref
+from typing import Any, Callable
 
 import torch
 from torch._guards import TracingContext, detect_fake_mode
@@ -46,8 +48,9 @@ def to_gpu(graph: torch.fx.GraphModule, attention: str | None) -> None:
         module.recompile()
 
 
-def lifted(graph: torch.fx.GraphModule) -> tuple[torch.fx.GraphModule, list[torch.Tensor]]:
-    """A graph whose first inputs are the tensors that it had as attributes, as Dynamo records those of an optimizer; and these tensors."""
+def lifted(graph: torch.fx.GraphModule) -> tuple[torch.fx.GraphModule, list[Callable[[], Any]]]:
+    """A graph whose first inputs are the tensors that it had as attributes, as Dynamo records those of an optimizer; and what has these tensors, of which those
+    of an optimizer do not live on for it."""
     found = {node.target: _attribute(graph, node.target) for node in graph.graph.find_nodes(op="get_attr")}
     tensors = {name: value for name, value in found.items() if isinstance(value, torch.Tensor)}  # others are parts of the graph
     if not tensors:
@@ -70,7 +73,11 @@ def lifted(graph: torch.fx.GraphModule) -> tuple[torch.fx.GraphModule, list[torc
             copies[node]._dynamo_source = node._dynamo_source  # type: ignore[attr-defined]
     copy: Any = torch.fx.GraphModule(graph, own)
     copy.meta, copy._param_name_to_source = graph.meta, {}
-    return copy, list(tensors.values())
+    return copy, [weakref.ref(value) if name in sources else functools.partial(_same, value) for name, value in tensors.items()]
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _attribute(graph: torch.fx.GraphModule, name: str) -> Any:
