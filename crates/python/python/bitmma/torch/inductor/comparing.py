@@ -186,7 +186,7 @@ class _Runs:
 
     def compiled(self, label: str, backend: Backend, fullgraph: bool) -> Iterator[_Run]:
         """Those of one that is compiled, every launch of which is recorded."""
-        call = Compiled(self._model, torch.compile(self._model, backend=backend, fullgraph=fullgraph), backend)
+        call = Compiled(self._model, torch.compile(self._model, backend=backend, fullgraph=fullgraph), backend, {"dynamic": None, "fullgraph": fullgraph})
         while True:
             yield self._recorded(label, backend, call)
 
