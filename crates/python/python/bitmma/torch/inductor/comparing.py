@@ -23,7 +23,7 @@ from ..tally import Tally, incomparable, tally
 from . import running
 from .backend import Backend, Options
 from .compiled import Compiled
-from .reached import Kept, copies
+from .kept import Kept, copies
 from .seeds import SEEDS
 from .unfused import Unfused
 

@@ -94,6 +94,11 @@ class Held:
         self.digests = {path: one for name, value in roots.items() for path, one in self._of(name, value)}
         self._of_gradients = {name: digest(value) for name, value in self.gradients.items()}
 
+    @property
+    def objects(self) -> list[Any]:
+        """All that was reached but numbers and strings, in order."""
+        return list(self._seen.values())
+
     def changed(self, after: Held) -> dict[str, str | None]:
         """Digests of what is another value afterwards, or a new gradient; None of what is gone."""
         found = {name: after.digests.get(name) for name in differing(self.digests, after.digests)}

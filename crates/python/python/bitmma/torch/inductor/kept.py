@@ -3,55 +3,18 @@
 from __future__ import annotations
 
 import copy
-import functools
-import inspect
-import types
-from collections.abc import Iterator
 from typing import Any
 
 import torch
 
-
-def _parts(one: Any) -> Iterator[Any]:
-    """What a value leads to."""
-    if isinstance(one, torch.nn.Module):
-        yield from one.parameters()
-        yield from one.buffers()
-    elif isinstance(one, torch.optim.Optimizer):
-        yield from (parameter for group in one.param_groups for parameter in group["params"])
-    elif isinstance(one, types.MethodType):
-        yield from (one.__self__, one.__func__)
-    elif isinstance(one, functools.partial):
-        yield from (one.func, one.args, one.keywords)
-    elif inspect.isfunction(one):
-        found = inspect.getclosurevars(one)
-        yield from (found.nonlocals, found.globals, one.__defaults__, one.__kwdefaults__)
-    elif isinstance(one, dict):
-        yield from one.values()
-    elif isinstance(one, (list, tuple, set)):
-        yield from one
-    elif hasattr(one, "__dict__") and not isinstance(one, (type, types.ModuleType, torch.Tensor)) and not type(one).__module__.startswith(("torch", "bitmma")):
-        yield vars(one)
-
-
-def reached(*values: Any) -> list[Any]:
-    """Tensors, modules and optimizers among these, in what they hold, close over, and name."""
-    found: dict[int, Any] = {}
-    waiting = list(values)
-    while waiting:
-        one = waiting.pop()
-        if id(one) in found or isinstance(one, (str, bytes, int, float, complex, type(None))):
-            continue
-        found[id(one)] = one
-        waiting += _parts(one)
-    return [one for one in found.values() if isinstance(one, (torch.Tensor, torch.nn.Module, torch.optim.Optimizer))]
+from .held import Held
 
 
 class Kept:
     """What some functions reach, as it is now."""
 
     def __init__(self, *functions: Any) -> None:
-        held = reached(*functions)
+        held = Held({str(place): one for place, one in enumerate(functions)}).objects
         self.tensors = [one for one in held if isinstance(one, torch.Tensor)]
         self._before = [(one, one.detach().clone(), one.grad if one.is_leaf else None) for one in self.tensors]
         self._optimizers = [(one, copy.deepcopy(one.state_dict())) for one in held if isinstance(one, torch.optim.Optimizer)]
