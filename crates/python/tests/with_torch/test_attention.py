@@ -285,3 +285,15 @@ def test_fma():
         assert found[place].item() == float(nearest(Fraction(a) * Fraction(b) + Fraction(c)))
     tiny = torch.tensor([2.0**-100])
     assert fma(tiny, tiny, torch.tensor([2.0**-149])).item() == 2.0**-149
+
+
+def test_autocast_comes_first():
+    q = torch.randn(1, 2, 40, 32)
+    half = q.bfloat16()
+    with bitmma.torch.emulate("h100", attention="flash"):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            wide, narrow = F.scaled_dot_product_attention(q, q, q), F.scaled_dot_product_attention(half, half, half)
+        with torch.autocast("cpu", dtype=torch.float16):
+            other = F.scaled_dot_product_attention(half, half, half)
+        plain = F.scaled_dot_product_attention(half, half, half)
+    assert torch.equal(wide, plain) and torch.equal(narrow, plain) and other.dtype == torch.float16

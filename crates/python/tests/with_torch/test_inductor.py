@@ -218,6 +218,10 @@ def test_inputs_that_share_memory() -> None:
             compiled(x[:8], y)
     reads = bitmma.torch.compile(lambda x, y: (x * y).sum(), "h100")
     assert reads(x[:8], x[4:12]) == (x[:8] * x[4:12]).sum() and reads(x[:8], x[:8]) == (x[:8] ** 2).sum()
+    for own, view in ((slice(None), slice(2, None)), (slice(2, None), slice(None))):
+        y = torch.arange(8.0)
+        found = bitmma.torch.compile(lambda a, b: (a.add_(1), b * 2)[1], "h100")(y if own == slice(None) else y[own], y if view == slice(None) else y[view])
+        assert torch.equal(found, y[view] * 2) and y[3] == 4
     before = bitmma.torch.compile(lambda x: torch.as_strided(x, (4,), (1,), 0) + 0.5, "h100")
     assert before(x[5:9]).tolist() == [0.5, 1.5, 2.5, 3.5]
 

@@ -111,16 +111,25 @@ def test_those_of_a_run(tmp_path: Path) -> None:
     text = file.read_text()
     for best, content, message in (
         (kept, json.dumps({**json.loads(text), "configs_hash": "0" * 64}), "was made for other configurations of triton_red_fused_exp_sum_0 than it has here: its configs_hash is 000000000000…"),
-        (kept, json.dumps({"configs_hash": json.loads(text)["configs_hash"]}), "holds no configuration of triton_red_fused_exp_sum_0"),
+        (kept, json.dumps({"configs_hash": json.loads(text)["configs_hash"]}), "XBLOCK is None; a number from 1 on was expected"),
         (kept, "[", "cannot be read"),
         (kept, "[]", "holds a list; a dictionary was expected"),
         (tmp_path / "nothing", text, "nothing, which is no file"),
         (code, text, "code.py, which is no file of PyTorch's that ends with .best_config"),
-        ([], text, "no file that ends with .best_config"),
+        ([], text, "no file that ends with .best_config in an empty list"),
+        (kept, text.replace('"R0_BLOCK": 4', '"R0_BLOCK": "4"'), "R0_BLOCK is '4'; a number from 1 on was expected"),
+        (5, text, "best_configs is 5; a folder, or files"),
     ):
         file.write_text(content)
         with pytest.raises(OptionError, match=message):
             bitmma.torch.run_output_code(code, [x], "h100", best_configs=best)
+    file.write_text(text)
+    with pytest.raises(OptionError, match="best_configs and choices both say"):
+        bitmma.torch.run_output_code(code, [x], "h100", best_configs=kept, choices={name: OTHER})
+    with pytest.raises(OptionError, match=r"has shape \(4, 30\) and strides \(30, 1\); \(4, 3000\) and strides \(3000, 1\) were expected"):
+        bitmma.torch.run_output_code(code, [x[:, :30].contiguous()], "h100")
+    with pytest.warns(UserWarning, match="choices has kernels that the code has not: nothing"):
+        bitmma.torch.run_output_code(code, [x], "h100", choices={"nothing": OTHER})
     file.rename(file.with_name("other.best_config"))
     with pytest.raises(OptionError, match=f"best_configs has no {file.name}, which would hold the configuration of triton_red_fused_exp_sum_0; it has 1 other files: .*the same build of PyTorch"):
         bitmma.torch.run_output_code(code, [x], "h100", best_configs=kept)

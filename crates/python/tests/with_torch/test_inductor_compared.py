@@ -127,3 +127,31 @@ def test_what_cannot_be_compared() -> None:
             bitmma.torch.compare_compiled(torch.exp, torch.ones(2), chips=chips)
     with pytest.raises(OptionError, match="choices are of one chip"):
         bitmma.torch.compare_compiled(torch.exp, torch.ones(2), chips=CHIPS, choices={"kernel": {}})
+    with pytest.raises(OptionError, match="two chips or more are compared, each once"):
+        bitmma.torch.compare_compiled(torch.exp, torch.ones(2), chips=["h100", "H100"])
+    with pytest.raises(OptionError, match="compare_compiled has no option 'y'; it has outside, attention, .*, and inputs are given by place"):
+        bitmma.torch.compare_compiled(torch.exp, torch.ones(2), chips=CHIPS, y=3)
+    with pytest.raises(bitmma.Error, match="no graph that was compiled for a100 ran: step must call what it is given"):
+        bitmma.torch.compare_compiled(torch.exp, torch.ones(2), chips=CHIPS, step=lambda compiled, x: x, **ALONE)
+    with pytest.raises(OptionError, match="returns a value of type set, which cannot be compared"):
+        bitmma.torch.compare_compiled(torch.exp, torch.ones(2), chips=CHIPS, step=lambda compiled, x: {compiled(x)}, **ALONE)
+
+
+def test_what_a_run_changes_is_as_before_in_the_same_objects() -> None:
+    layer, rate, generator = torch.nn.Linear(4, 4).bfloat16(), torch.tensor(0.1), torch.Generator().manual_seed(3)
+    optimizer = torch.optim.SGD(layer.parameters(), rate)
+    master = optimizer.state[layer.weight]["master"] = layer.weight.detach().float() + 1e-4
+    numbers, state = master.clone(), generator.get_state()
+
+    def step(compiled: Any, x: torch.Tensor) -> Any:
+        layer.eval()
+        compiled(x + torch.rand(1, generator=generator).bfloat16()).float().sum().backward()
+        optimizer.step()
+        rate.mul_(0.5)
+        optimizer.state[layer.weight]["master"].zero_()
+        return layer.weight.float().detach().numpy().copy()
+
+    again = bitmma.torch.compile(layer, "h100")  # what is compiled for one chip is compiled for others
+    bitmma.torch.compare_compiled(again, torch.ones(2, 4).bfloat16(), chips=CHIPS, step=step, **ALONE)
+    assert optimizer.state[layer.weight]["master"] is master and torch.equal(master, numbers) and master.dtype == torch.float32
+    assert optimizer.param_groups[0]["lr"] is rate and rate == torch.tensor(0.1) and torch.equal(generator.get_state(), state) and layer.training

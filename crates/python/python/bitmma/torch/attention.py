@@ -378,6 +378,8 @@ def call(emulation: emulate, func: Callable[..., Any], args: tuple[Any, ...], kw
     given = arguments(*args, **kwargs)
     if is_traced((given.query, given.key, given.value)):
         return func(*args, **kwargs)
+    if torch.is_autocast_enabled("cpu") and given.query.device.type == "cpu":  # which casts before PyTorch's own code, and not before this
+        given = given.cast(torch.get_autocast_dtype("cpu"))
     given.check()
     found = chosen(emulation, given, _why_not_here(given))
     return func(*args, **kwargs) if found is None else given.run(lambda *tensors: _Attention.apply(*tensors, found))  # type: ignore[no-untyped-call]

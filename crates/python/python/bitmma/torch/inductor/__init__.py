@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -82,8 +83,14 @@ def run_output_code(
     that run has chosen by measuring: the folder in which it kept its files (``TORCHINDUCTOR_CACHE_DIR``), or its files that end with ``.best_config``.
     They belong to the same build of PyTorch.
     """
+    if best_configs is not None and options.get("choices"):
+        raise OptionError("best_configs and choices both say how kernels are configured: give one of them")
     best = None if best_configs is None else BestConfigs(best_configs)
-    return Backend(Options(chip, **options)).run_code(Path(path).read_text(encoding="utf-8", errors="replace"), args, best)
+    made = Backend(Options(chip, **options))
+    found = made.run_code(Path(path).read_text(encoding="utf-8", errors="replace"), args, best)
+    if made.choices.unused:
+        warnings.warn(f"choices has kernels that the code has not: {', '.join(made.choices.unused)}; it has {', '.join(made.choices.made) or 'none'}", stacklevel=2)
+    return found
 
 
 def verify(certificate: Certificate | str | os.PathLike[str], model: Any, /, *inputs: Any, step: Callable[..., Any] | None = None, **named: Any) -> list[str]:

@@ -56,7 +56,9 @@ _CAPABILITY = re.compile(r"DeviceProperties\(type='(\w+)'[^)]*?\bcc='?(\w+)")
 _LOG = re.compile(r"^\w\d{4} [^\]\n]*\] (?:\[\w+/\w+\] )?\[__output_code\] ?(?:Output code: *\n)?", re.MULTILINE)
 #: Arguments as the code says them, and what each is.
 _NAMES = re.compile(r"^ +(\w+(?:, \w+)*),? = args$", re.MULTILINE)
-_ARGUMENT = r"^    {} = rand_strided\((\(.*?\)), .*dtype=torch\.(\w+)\)$"
+_ARGUMENT = r"^    {} = rand_strided\((\(.*?\)), (\(.*?\)), .*dtype=torch\.(\w+)\)$"
+#: Arguments that are sizes: tensors have other shapes than the code says as an example.
+_SIZE = re.compile(r"s\d+")
 
 
 @contextlib.contextmanager
@@ -285,5 +287,8 @@ def _check_arguments(code: str, args: Sequence[Any]) -> None:
         if about is None:
             continue
         found = f"{one.dtype}".removeprefix("torch.") if isinstance(one, torch.Tensor) else type(one).__name__
-        if found != about[2]:
-            raise OptionError(f"argument {name} is {found}; {about[2]} of shape {about[1]} was expected")
+        if found != about[3]:
+            raise OptionError(f"argument {name} is {found}; {about[3]} of shape {about[1]} was expected")
+        given = f"{tuple(one.shape)} and strides {one.stride()}"
+        if not any(map(_SIZE.fullmatch, expected)) and given != f"{about[1]} and strides {about[2]}":
+            raise OptionError(f"argument {name} has shape {given}; {about[1]} and strides {about[2]} were expected")

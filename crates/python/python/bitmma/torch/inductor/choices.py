@@ -72,13 +72,16 @@ class BestConfigs:
     """Files in which a run of PyTorch on a GPU has kept what it chose, by kernel: a folder, which is searched, or files."""
 
     def __init__(self, given: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> None:
-        paths = [Path(given)] if isinstance(given, (str, os.PathLike)) else [Path(one) for one in given]
+        try:
+            paths = [Path(given)] if isinstance(given, (str, os.PathLike)) else [Path(one) for one in given]
+        except TypeError:
+            raise OptionError(f"best_configs is {given!r}; a folder, or files that end with {_ENDING}, were expected") from None
         found = [file for path in paths for file in (path.rglob(f"*{_ENDING}") if path.is_dir() else [path])]
         self._files = {file.name: file for file in found}
         if missing := [str(path) for path in found if not path.is_file() or path.suffix != _ENDING]:
             raise OptionError(f"best_configs has {missing[0]}, which is no file of PyTorch's that ends with {_ENDING}")
         if not found:
-            raise OptionError(f"best_configs has no file that ends with {_ENDING} in {', '.join(map(str, paths))}: a run keeps them in TORCHINDUCTOR_CACHE_DIR")
+            raise OptionError(f"best_configs has no file that ends with {_ENDING} in {', '.join(map(str, paths)) or 'an empty list'}: a run keeps them in TORCHINDUCTOR_CACHE_DIR")
 
     def look(self, configurations: list[Any], filename: str | None, meta: Any, **about: Any) -> tuple[list[Any], None, dict[str, Any]]:
         """As PyTorch looks for the best configuration of a kernel, whose text is in a file named after its digest."""
@@ -97,6 +100,10 @@ class BestConfigs:
         best, own = _read(self._files[file]), hash_configs(configurations)
         if best.get("configs_hash") != own:
             raise OptionError(f"{file} was made for other configurations of {kernel} than it has here: its configs_hash is {str(best.get('configs_hash'))[:12]}…, and theirs {own[:12]}…")
+        for name in (*configurations[0].kwargs, "num_warps", "num_stages"):
+            value = best.get(name, configurations[0].num_stages if name == "num_stages" else None)
+            if type(value) is not int or value < 1:
+                raise OptionError(f"{self._files[file]}: {name} is {value!r}; a number from 1 on was expected")
         try:
             return [_load_cached_autotuning(best, own, configurations, meta)], None, {}
         except (KeyError, TypeError) as error:

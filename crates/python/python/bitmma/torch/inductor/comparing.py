@@ -6,9 +6,10 @@ import contextlib
 import hashlib
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Callable
 
+import numpy as np
 import torch
 
 from ...errors import Error, LeftAlone, OptionError
@@ -23,6 +24,7 @@ from ..tally import Tally, incomparable, tally
 from . import running
 from .backend import Backend, Options
 from .compiled import Compiled
+from .held import Wrapper
 from .kept import Kept, copies
 from .seeds import SEEDS
 from .unfused import Unfused
@@ -111,9 +113,18 @@ def _digest(one: torch.Tensor) -> str:
     return hashlib.sha256(one.detach().contiguous().view(-1).view(torch.uint8).numpy().tobytes()).hexdigest()
 
 
+_NUMBERS = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
+
+
 def _number(one: Any) -> Any:
-    """A number as a tensor."""
-    return torch.tensor(one, dtype={bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}[type(one)]) if type(one) in (bool, int, float, complex) else one
+    """A number or an array as a tensor."""
+    if isinstance(one, (torch.Tensor, str, bytes)):
+        return one
+    if isinstance(one, (np.ndarray, np.generic)) and one.dtype != object:
+        return torch.from_numpy(np.array(one))
+    if type(one) not in _NUMBERS:
+        raise OptionError(f"the run returns a value of type {type(one).__name__}, which cannot be compared: return tensors, arrays, numbers and strings, or lists, tuples and dictionaries of them")
+    return torch.tensor(one, dtype=_NUMBERS[type(one)])
 
 
 def _total(found: dict[str, Tally]) -> Tally:
@@ -206,9 +217,12 @@ class _Runs:
         def product(about: Any, way: Any, operands: Any, sums: Any, result: torch.Tensor) -> None:
             events.append(_Event(about.operation, running.graph(), {}, {"result": result.detach().clone()}))
 
+        graphs: list[Any] = []
         backend.emulation._listener = product
-        with backend.watched(lambda outputs: None, launched), running.cleared():
+        with backend.watched(graphs.append, launched), running.cleared():
             found = self.run(label, call)
+        if not graphs:
+            raise Error(f"no graph that was compiled for {label} ran: step must call what it is given first, and compute with it")
         found.events, found.backend = events, backend
         found.draws = any("inductor_seeds" in code or "randint.low_out" in code for code in backend.code)
         return found
@@ -253,8 +267,13 @@ def compare_compiled(
     (``unfused``), not compiled (``eager``, :class:`~bitmma.torch.emulate`), and the first chip not compiled with functions one FP32 ulp off, sums and
     products in another order (``noise_floor``). The other options are those of :class:`Options`.
     """
-    if isinstance(chips, str) or len(chips) < 2 or len(set(chips)) < len(chips):
+    if isinstance(chips, str) or len(chips) < 2 or len({str(one).lower() for one in chips}) < len(chips):
         raise OptionError(f"chips is {chips!r}; two chips or more are compared, each once")
+    names = [one.name for one in fields(Options) if one.name not in ("chip", "choices")]
+    if unknown := sorted(options.keys() - {*names, "choices"}):
+        raise OptionError(f"compare_compiled has no option {unknown[0]!r}; it has {', '.join(names)}, and inputs are given by place")
+    if isinstance(model, Wrapper):  # it is compiled anew for each chip
+        model = model._model
     if options.get("choices"):
         raise OptionError("choices are of one chip, and several are compared: leave choices out")
     found = {chip: Options(chip, **options) for chip in chips}

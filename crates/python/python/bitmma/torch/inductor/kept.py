@@ -16,20 +16,39 @@ class Kept:
     def __init__(self, *functions: Any) -> None:
         held = Held({str(place): one for place, one in enumerate(functions)}).objects
         self.tensors = [one for one in held if isinstance(one, torch.Tensor)]
-        self._before = [(one, one.detach().clone(), one.grad if one.is_leaf else None) for one in self.tensors]
-        self._optimizers = [(one, copy.deepcopy(one.state_dict())) for one in held if isinstance(one, torch.optim.Optimizer)]
+        self._before = [(one, one.detach().clone(), one.grad if one.is_leaf else None, one.requires_grad) for one in self.tensors]
+        self._generators = [(one, one.get_state()) for one in held if isinstance(one, torch.Generator)]
+        self._modules = [(part, part.training) for one in held if isinstance(one, torch.nn.Module) for part in one.modules()]
+        # tensors of an optimizer's state are among those above, and stay the same objects
+        optimizers = [one for one in held if isinstance(one, torch.optim.Optimizer)]
+        self._groups = [(one, list(one.param_groups), [dict(group) for group in one.param_groups]) for one in optimizers]
+        self._states = [(one, [(parameter, state, copy.copy(state)) for parameter, state in one.state.items()]) for one in optimizers]
 
     def restore(self, gradients: bool = False) -> None:
-        """Everything as it was; gradients are none, or as they were."""
+        """Everything as it was, in the same objects; gradients are none, or as they were."""
         with torch.no_grad():
-            for one, before, gradient in self._before:
+            for one, before, gradient, wanted in self._before:
                 if not torch.equal(_bytes(one), _bytes(before)):
                     one.copy_(before)
                 if one.is_leaf:
+                    one.requires_grad_(wanted)
                     one.grad = gradient if gradients else None
-        for optimizer, state in self._optimizers:
+        for generator, state in self._generators:
+            generator.set_state(state)
+        for module, training in self._modules:
+            module.training = training
+        for optimizer, groups, contents in self._groups:
+            optimizer.param_groups[:] = groups
+            for group, content in zip(groups, contents):
+                group.clear()
+                group.update(content)
+        for optimizer, states in self._states:
             optimizer.state.clear()
-            optimizer.load_state_dict(copy.deepcopy(state))
+            for parameter, state, content in states:
+                if isinstance(state, dict):
+                    state.clear()
+                    state.update(content)
+                optimizer.state[parameter] = state
 
 
 def _bytes(one: torch.Tensor) -> torch.Tensor:

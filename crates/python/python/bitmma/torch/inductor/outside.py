@@ -29,6 +29,8 @@ _MOVES = re.compile(
 )
 #: Operations that round, though others of their names only move or choose.
 _ROUNDS = re.compile(r"(leaky_relu|linspace|(?!(select|slice|diagonal)_)\w+_backward)\..*|scatter\.\w*reduce\w*|round\.decimals")
+#: Layers that PyTorch computes whole where no gradient is wanted.
+_FAST_PATH = re.compile(r"(_transformer_encoder_layer_fwd|_native_multi_head_attention)(\.default)?")
 
 
 class OutsideCall(Error):
@@ -81,6 +83,8 @@ def check_calls(found: Counter[str], outside: str) -> None:
     if outside != "refuse":
         return
     wrong = [name for name in sorted(found) if not is_exact(name)]
+    if fast := [name for name in wrong if _FAST_PATH.fullmatch(name)]:
+        raise OutsideCall(f"the compiled model calls {fast[0]}, PyTorch's fast path of a transformer's layer, which no kernel of Triton computes: turn it off, torch.backends.mha.set_fastpath_enabled(False)")
     if wrong:
         raise OutsideCall(
             f"the compiled model calls {', '.join(wrong)}, which no kernel of Triton computes: outside='gemm' computes products by the chip's "

@@ -24,17 +24,24 @@ class Copies:
         self._users = Counter(_memory(one) for one in whole)
         self._storages: dict[int, torch.UntypedStorage] = {}
         self._bases: dict[int, torch.Tensor] = {}
+        self._have_views = {id(one._base) for one in tensors if one._base is not None}
 
     def of(self, one: torch.Tensor) -> torch.Tensor:
         """That of a tensor."""
         base = one._base
+        if base is None and id(one) in self._have_views:
+            return self._as_base(one)
         if base is None or self._users[_memory(one)] <= 2:  # itself and its base
             return self._alone(one)
-        if id(base) not in self._bases:
-            self._bases[id(base)] = self._alone(base)
+        self._as_base(base)
         with torch.enable_grad():
             view = self._bases[id(base)].as_strided(one.shape, one.stride(), one.storage_offset())
         return view.requires_grad_() if one.requires_grad else view
+
+    def _as_base(self, one: torch.Tensor) -> torch.Tensor:
+        if id(one) not in self._bases:
+            self._bases[id(one)] = self._alone(one)
+        return self._bases[id(one)]
 
     def _alone(self, one: torch.Tensor) -> torch.Tensor:
         key = _memory(one)
