@@ -40,8 +40,9 @@ pub(crate) struct Neon(());
 #[derive(Clone, Copy)]
 pub(crate) struct Portable(());
 
-/// Lanes of [`Portable`]. Processors of today have a level of their own: for others the code is kept small.
-const LANES: usize = 2;
+/// Lanes of [`Portable`]. Processors of today have a level of their own: for others the code is kept small. In WebAssembly four are
+/// a vector of SIMD128, which the compiler makes of the arrays.
+const LANES: usize = if cfg!(target_family = "wasm") { 4 } else { 2 };
 
 /// An expression for each lane.
 macro_rules! lanes {
@@ -62,6 +63,7 @@ macro_rules! on_bytes {
 }
 
 /// The operations of a set whose values prove that the processor has it.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! set {
     ($set:ty { $lanes:literal lanes, MANY: $many:literal, DIRECTED: $directed:literal }
         ($f:ty, $i:ty, $m:ty, $d:ty)

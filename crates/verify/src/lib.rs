@@ -11,6 +11,7 @@ pub mod asking;
 pub mod campaign;
 pub mod directed;
 pub mod inputs;
+#[cfg(not(target_family = "wasm"))] // no drivers in a browser
 pub mod open;
 pub mod origin;
 pub mod playback;

@@ -15,21 +15,21 @@ const TOGETHER: usize = 32;
 /// Rows and columns of the second.
 const SIDE: usize = 64;
 /// Products that all comparisons take, about: half a minute.
-const BUDGET: usize = 1 << 35;
+const BUDGET: u64 = 1 << 35;
 /// How many times a product without a kernel costs one with.
-const REFERENCE: usize = 256;
+const REFERENCE: u64 = 256;
 /// Configurations of a model that is not found that are compared on the second look.
 const NEAREST: usize = 2;
 
 /// Products that may still be computed.
-struct Budget(usize);
+struct Budget(u64);
 
 impl Budget {
     /// Whether a candidate may be compared on a piece; the first always is.
     fn takes(&mut self, entrant: &Entrant, piece: &Piece) -> bool {
         let slow =
             entrant.scheme.target.as_ref().is_some_and(|target| !has_kernel(target.model(), target.step()));
-        let cost = piece.products().saturating_mul(if slow { REFERENCE } else { 1 });
+        let cost = (piece.products() as u64).saturating_mul(if slow { REFERENCE } else { 1 });
         let is_first = self.0 == BUDGET;
         let takes = is_first || cost <= self.0;
         self.0 = self.0.saturating_sub(if takes { cost.max(1) } else { 0 });
