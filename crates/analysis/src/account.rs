@@ -37,6 +37,24 @@ impl Loss {
     pub fn error(&self) -> Dyadic {
         &self.kept - &self.exact
     }
+
+    /// `step 1, fused summation: a3*b3 = -0.125 becomes 0, losing -0.125 (nothing below 2^-2 is kept)`, all exact. What is lost is
+    /// marked by `mark`.
+    pub fn in_words(&self, mark: &dyn Fn(&str) -> String) -> String {
+        let below = match self.last_bit {
+            Some(last) => format!(" (nothing below 2^{last} is kept)"),
+            None => String::new(),
+        };
+        format!(
+            "step {}, {}: {} = {} becomes {}, losing {}{below}",
+            self.operation + 1,
+            self.source.name(),
+            self.term,
+            self.exact,
+            self.kept,
+            mark(&(-&self.error()).to_string()),
+        )
+    }
 }
 
 /// What one source did to one dot product.

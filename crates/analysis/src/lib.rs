@@ -19,6 +19,7 @@ pub mod error_bound;
 pub mod error_source;
 pub mod exact;
 pub mod json;
+pub mod number;
 mod page;
 pub mod plot;
 pub mod published;

@@ -6,6 +6,7 @@ mod tables;
 
 use std::collections::BTreeSet;
 
+use bitmma_analysis::number;
 use bitmma_engine::arithmetic::special::Special;
 use bitmma_engine::arithmetic::trace::{TermName, Why};
 use bitmma_engine::arithmetic::{Step, Term};
@@ -19,7 +20,7 @@ use crate::files::Source;
 use crate::table::Table;
 use crate::target::Target;
 use crate::values::Inputs;
-use crate::{describe, number, output, style, target, values};
+use crate::{describe, output, style, target, values};
 
 const EXAMPLE: &str = "\
 Examples:

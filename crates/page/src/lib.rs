@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 
 pub use typeset::{Level, escaped, runs, typeset};
 
-const STYLE: &str = include_str!("style.css");
+/// The style of every page, for a page that is written elsewhere: it is that of `<body class="bitmma">`.
+pub const STYLE: &str = include_str!("style.css");
 /// Shows one of the parts below an element of class `choice`, and a menu to choose it.
 const SCRIPT: &str = include_str!("choice.js");
 

@@ -69,26 +69,9 @@ pub(super) fn text(
                 text += "    nothing is lost\n";
             }
             for loss in losses {
-                text += &format!("    {}\n", line(loss));
+                text += &format!("    {}\n", loss.in_words(&|lost| style::lost(lost)));
             }
         }
     }
     Ok(text)
-}
-
-/// `step 1, fused summation: a3*b3 = -0.125 becomes 0, losing -0.125 (nothing below 2^-2 is kept)`, all exact.
-fn line(loss: &Loss) -> String {
-    let below = match loss.last_bit {
-        Some(last) => format!(" (nothing below 2^{last} is kept)"),
-        None => String::new(),
-    };
-    format!(
-        "step {}, {}: {} = {} becomes {}, losing {}{below}",
-        loss.operation + 1,
-        loss.source.name(),
-        loss.term,
-        loss.exact,
-        loss.kept,
-        style::lost(&(-&loss.error()).to_string()),
-    )
 }

@@ -217,7 +217,7 @@ fn text(
 }
 
 fn number(format: &Format, code: u64) -> String {
-    crate::number::short(&display(format, code))
+    bitmma_analysis::number::short(&display(format, code))
 }
 
 /// Steps that lose something and sums around them, each a row; what loses nothing is folded.
@@ -288,7 +288,7 @@ fn table(target: &Target, element: &Element) -> String {
 }
 
 fn nonzero(text: &str) -> String {
-    if text == "0" { String::new() } else { crate::number::short(text) }
+    if text == "0" { String::new() } else { bitmma_analysis::number::short(text) }
 }
 
 fn row(target: &Target, index: usize, step: &Step) -> [String; 7] {

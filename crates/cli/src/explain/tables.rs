@@ -1,5 +1,6 @@
 //! Each step as a table.
 
+use bitmma_analysis::number;
 use bitmma_engine::arithmetic::exact::{self, Exact};
 use bitmma_engine::arithmetic::trace::{Reading, TermName, Why};
 use bitmma_engine::arithmetic::{Conversion, ResultFlush, Step, Term};
@@ -8,7 +9,7 @@ use bitmma_engine::formats::{Class, Format, Real, Rounding, decode};
 
 use crate::bits::{Line, draw};
 use crate::table::Table;
-use crate::{describe, number, style};
+use crate::{describe, style};
 
 /// What rounding took away, in decimal; empty if nothing.
 fn rounding_loss(before: Real, after: u64, format: &Format) -> String {

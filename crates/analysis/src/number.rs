@@ -5,7 +5,7 @@ use bitmma_engine::formats::text::display;
 use bitmma_engine::formats::{F64, Format, Overflow, Real, Rounding, decode, encode};
 
 /// The exact value of a finite code.
-pub(crate) fn of_code(format: &Format, code: u64) -> Exact {
+pub fn of_code(format: &Format, code: u64) -> Exact {
     let value = decode(format, code);
     Exact {
         significand: i128::from(value.signed_significand()),
@@ -14,7 +14,7 @@ pub(crate) fn of_code(format: &Format, code: u64) -> Exact {
 }
 
 /// A real number as significand and exponent; `None` if it is not known exactly, or too long.
-pub(crate) fn exact(value: Real) -> Option<Exact> {
+pub fn exact(value: Real) -> Option<Exact> {
     let zeros = value.significand.trailing_zeros() % 128;
     let magnitude = i128::try_from(value.significand >> zeros).ok()?;
     let significand = if value.negative { -magnitude } else { magnitude };
@@ -22,14 +22,14 @@ pub(crate) fn exact(value: Real) -> Option<Exact> {
 }
 
 /// The leading bits of a real number that is too long for [`exact()`].
-pub(crate) fn leading(value: Real) -> Exact {
+pub fn leading(value: Real) -> Exact {
     let cut = Real { significand: value.significand >> 2, exponent: value.exponent + 2, ..value };
     exact(Real { inexact: false, ..cut }).unwrap_or(Exact { significand: 0, exponent: 0 })
 }
 
 /// A value in decimal: the shortest that names the same FP64 number, after `≈` where FP64 does not hold
 /// it, as a power of two where it is beyond FP64.
-pub(crate) fn text(value: Real) -> String {
+pub fn text(value: Real) -> String {
     let code = encode(&F64, value, Rounding::NearestEven, Overflow::Infinity);
     let nearest = decode(&F64, code);
     if !nearest.is_finite() || (code << 1 == 0 && !value.is_zero()) {
@@ -45,7 +45,7 @@ pub(crate) fn text(value: Real) -> String {
 const DIGITS: usize = 8;
 
 /// A value for a cell of a table: digits beyond the first few are left out, and `…` says so.
-pub(crate) fn short(text: &str) -> String {
+pub fn short(text: &str) -> String {
     let (mantissa, exponent) = text.split_once('e').unwrap_or((text, ""));
     let Some(point) = mantissa.find('.') else { return text.to_owned() };
     let start = mantissa.find(|digit: char| ('1'..='9').contains(&digit)).unwrap_or(point);
