@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use bitmma_engine::formats::Format;
+use miniz_oxide::inflate::decompress_to_vec;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use crate::cublaslt::{self, Assume, Capability, Config, Planned, Query};
@@ -119,13 +120,22 @@ impl Platform {
 
     /// Decisions of this device and library that are built in.
     pub fn table(&self) -> Option<Table> {
-        let text = match (self.device, self.version.as_str()) {
-            ("h100-pcie", "12.8.3.14") => include_str!("platform/h100-pcie.csv"),
-            ("h100-sxm", "13.1.0.3") => include_str!("platform/h100-sxm.csv"),
-            ("h200", "13.1.0.3") => include_str!("platform/h200.csv"),
+        /// A file of the folder `platform`, as `build.rs` packed it.
+        macro_rules! packed {
+            ($name:literal) => {
+                include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".deflate"))
+            };
+        }
+        let packed: &[u8] = match (self.device, self.version.as_str()) {
+            ("h100-pcie", "12.8.3.14") => packed!("h100-pcie.csv"),
+            ("h100-sxm", "13.1.0.3") => packed!("h100-sxm.csv"),
+            ("h200", "13.1.0.3") => packed!("h200.csv"),
             _ => return None,
         };
-        Some(Table::from_csv(text).unwrap_or_else(|error| unreachable!("a built-in table: {error}")))
+        let text =
+            decompress_to_vec(packed).unwrap_or_else(|error| unreachable!("a built-in table: {error}"));
+        let table = Table::from_csv(&String::from_utf8_lossy(&text));
+        Some(table.unwrap_or_else(|error| unreachable!("a built-in table: {error}")))
     }
 }
 

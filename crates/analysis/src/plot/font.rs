@@ -6,13 +6,19 @@ use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use bitmma_page::{Level, runs};
+use miniz_oxide::inflate::decompress_to_vec;
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
 use super::paper::{Anchor, Point, Text};
 
-static FACE: LazyLock<Face<'static>> = LazyLock::new(|| {
-    Face::parse(epaint_default_fonts::UBUNTU_LIGHT, 0).expect("the font is part of the program and reads")
+/// Ubuntu Light, as `build.rs` packed it.
+static FONT: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    decompress_to_vec(include_bytes!(concat!(env!("OUT_DIR"), "/font.deflate")))
+        .expect("the font was packed whole")
 });
+
+static FACE: LazyLock<Face<'static>> =
+    LazyLock::new(|| Face::parse(&FONT, 0).expect("the font is part of the program and reads"));
 
 /// A glyph of a text; lengths are in units of the font.
 pub(super) struct Placed {
