@@ -1,0 +1,165 @@
+// The second view: the error along K, quantization and accumulation apart.
+
+/** @type {{ks: number[], units: Curve[], about: string} | null} */
+let curves = null;
+let curveTime = 0;
+
+const askCurve = latest(answer => {
+  curves = answer;
+  const milliseconds = Math.round(performance.now() - curveTime);
+  by("view-curve").dataset.milliseconds = String(milliseconds);
+  showCurves();
+  say("");
+}, error => { curves = null; by("curve").replaceChildren(make("p", { class: "lost" }, error.message)); }, "slow");
+
+/** Numbers of a text: a user's own file. @param {string} text */
+const numbersOf = text => wordsOf(text).map(Number).filter(Number.isFinite);
+
+function askForCurve() {
+  curveTime = performance.now();
+  const { distribution, scale, seed, k, promote, split, scaling, block, values } = state.curve;
+  return askCurve({
+    ask: "curve", units: asked("units"), distribution, scale, seed: Math.max(0, Math.floor(seed)), k: Math.floor(k), scaling, block: Math.floor(block),
+    ...(promote > 0 ? { promote: Math.floor(promote) } : {}), ...(split > 1 ? { split: Math.floor(split) } : {}),
+    ...(distribution === "own" ? { values: numbersOf(values) } : {}),
+  });
+}
+
+const CHOICES = /** @type {const} */ ({
+  distribution: [["normal", "N(0,1)"], ["uniform", "uniform"], ["outliers", "with outliers"], ["softmax", "A after softmax"], ["own", "own numbers"]],
+  scaling: [["none", "none"], ["tensor", "one for each matrix"], ["block", "one for each block of K"]],
+});
+
+/** A slider over some values. @param {"k" | "promote" | "split" | "block"} key @param {string} name @param {number[]} values
+ * @param {(value: number) => string} text */
+function slider(key, name, values, text) {
+  const output = make("output", {});
+  const input = make("input", {
+    type: "range", min: 0, max: values.length - 1, id: "curve-" + key, "aria-label": name,
+    oninput: () => change("curve-" + key, now => { now.curve[key] = values[Number(input.value)]; }),
+  });
+  const update = () => {
+    const value = state.curve[key];
+    const at = values.indexOf(value);
+    input.value = String(at >= 0 ? at : values.findIndex(one => one >= value));
+    output.textContent = text(value);
+    input.setAttribute("aria-valuetext", text(value));
+  };
+  return { element: make("label", {}, make("span", {}, name), input, output), update };
+}
+
+/** @type {(() => void)[]} */
+let curveUpdates = [];
+
+function buildCurveControls() {
+  const menu = (/** @type {"distribution" | "scaling"} */ key, /** @type {string} */ name) => {
+    const select = make("select", { id: "curve-" + key, onchange: () => change("", now => { now.curve[key] = select.value; }) },
+      ...CHOICES[key].map(([value, text]) => make("option", { value }, text)));
+    curveUpdates.push(() => { select.value = state.curve[key]; });
+    return make("label", {}, make("span", {}, name), select);
+  };
+  const field = (/** @type {"scale" | "seed"} */ key, /** @type {string} */ name) => {
+    const input = make("input", { type: "number", step: "any", id: "curve-" + key, oninput: () => { if (Number.isFinite(input.valueAsNumber)) change("curve-" + key, now => { now.curve[key] = input.valueAsNumber; }); } });
+    curveUpdates.push(() => { if (document.activeElement !== input) input.value = String(state.curve[key]); });
+    return make("label", {}, make("span", {}, name), input);
+  };
+  const powers = (/** @type {number} */ from, /** @type {number} */ to) => Array.from({ length: to - from + 1 }, (_, at) => 2 ** (from + at));
+  const sliders = [
+    slider("k", "K", powers(4, 14), String),
+    slider("promote", "promote every", [0, ...powers(5, 12)], value => (value ? `${value} elements` : "never")),
+    slider("split", "split K into", powers(0, 6), value => (value === 1 ? "one part" : `${value} parts`)),
+    slider("block", "elements of a block", powers(5, 10), String),
+  ];
+  curveUpdates.push(...sliders.map(one => one.update));
+  const own = make("textarea", { id: "curve-values", rows: 2, spellcheck: "false", "aria-label": "Own numbers", placeholder: "numbers, or choose a file", oninput: () => change("curve-values", now => { now.curve.values = own.value; }) });
+  const file = make("input", { type: "file", accept: ".txt,.csv,.npy,.tsv", "aria-label": "A file of numbers", onchange: () => ownFile(file.files[0]) });
+  const ownRow = make("div", { class: "own" }, own, file);
+  curveUpdates.push(() => {
+    ownRow.hidden = state.curve.distribution !== "own";
+    if (document.activeElement !== own) own.value = state.curve.values;
+    sliders[3].element.hidden = state.curve.scaling !== "block";
+  });
+  by("curve-controls").append(menu("distribution", "numbers"), field("scale", "scale"), field("seed", "seed"), ...sliders.slice(0, 3).map(one => one.element),
+    menu("scaling", "scale factors of 8-bit formats"), sliders[3].element, ownRow);
+}
+
+/** Numbers of a user's file: text, or NumPy's format of FP32 or FP64. @param {File | undefined} file */
+async function ownFile(file) {
+  if (!file) return;
+  const bytes = await file.arrayBuffer();
+  const head = new Uint8Array(bytes.slice(0, 6));
+  let text;
+  if (head[0] === 0x93 && String.fromCharCode(...head.slice(1)) === "NUMPY") {
+    const view = new DataView(bytes);
+    const long = view.getUint8(6) > 1;
+    const start = (long ? 12 : 10) + (long ? view.getUint32(8, true) : view.getUint16(8, true));
+    const kind = new TextDecoder().decode(bytes.slice(8, start)).match(/'descr': '([^']*)'/)?.[1] ?? "";
+    const width = { "<f4": 4, "<f8": 8 }[kind];
+    if (!width) {
+      say(`${file.name} holds '${kind}'; arrays of '<f4' and '<f8' are read`, true);
+      return;
+    }
+    const count = Math.min(Math.floor((bytes.byteLength - start) / width), 1 << 18);
+    text = Array.from({ length: count }, (_, at) => (width === 4 ? view.getFloat32(start + 4 * at, true) : view.getFloat64(start + 8 * at, true))).join(" ");
+  } else {
+    text = new TextDecoder().decode(bytes).slice(0, 6000000);
+  }
+  change("", now => { now.curve.values = text; });
+}
+
+function showCurves() {
+  if (!curves) return;
+  const { ks, units, about } = curves;
+  const svg = curveSvg();
+  const percent = (/** @type {number | null} */ value) => (value === null ? "not finite" : value === 0 ? "0" : value.toExponential(2));
+  const rows = units.map((unit, index) => make("tr", { class: "g" + index }, make("th", { scope: "row" }, make("span", { class: "letter" }, LETTERS[index]), " ", unit.name),
+    ...(unit.error !== null ? [make("td", { colspan: 4, class: "lost" }, unit.error)]
+      : [unit.total, unit.quantization, unit.accumulation].map(list => make("td", { class: "n" }, percent(list[list.length - 1]))).concat(make("td", {}, unit.scaling)))));
+  const picture = make("div", { class: "chart", role: "img", "aria-label": `Relative error along K, up to K = ${ks[ks.length - 1]}; the table below has the numbers at the largest K` });
+  picture.innerHTML = svg; // made above, of numbers and escaped names
+  by("curve").replaceChildren(make("p", { class: "dim" }, `${about}. Root mean square over 64 dot products, relative to the exact result. Solid: in all; dashed: from the sums; dotted: from the formats of A and B.`),
+    picture, make("div", { class: "scroll" }, make("table", { class: "rows" }, make("thead", {}, make("tr", {}, ...[`at K = ${ks[ks.length - 1]}`, "in all", "formats", "sums", "scale factors"].map((name, at) =>
+      make("th", { scope: "col", class: at > 0 && at < 4 ? "n" : false }, name)))), make("tbody", {}, ...rows))));
+}
+
+const COLORS = ["#0072b2", "#d55e00", "#009e73", "#8a4fbf"];
+
+/** The curves as a picture. */
+function curveSvg() {
+  if (!curves) return svgOf(600, 60, ['<text x="20" y="30">nothing is drawn yet</text>']);
+  const { ks, units } = curves;
+  const [width, height, left, right, top, bottom] = [760, 380, 64, 150, 16, 44];
+  const values = units.flatMap(unit => [unit.total, unit.quantization, unit.accumulation].flat()).filter(value => value !== null && value > 0).map(Number);
+  let [low, high] = values.length ? [Math.floor(Math.log10(Math.min(...values))), Math.ceil(Math.log10(Math.max(...values)))] : [-8, 0];
+  if (high === low) high += 1;
+  low = Math.max(low, high - 12);
+  const [first, last] = [Math.log2(ks[0]), Math.log2(ks[ks.length - 1])];
+  const x = (/** @type {number} */ k) => left + (width - left - right) * (last > first ? (Math.log2(k) - first) / (last - first) : 0.5);
+  const y = (/** @type {number} */ error) => top + (height - top - bottom) * (high - Math.max(Math.log10(error), low)) / (high - low);
+  /** @type {string[]} */
+  const body = [];
+  for (let power = low; power <= high; power += 1) {
+    const at = y(10 ** power);
+    body.push(`<line x1="${left}" x2="${width - right}" y1="${at}" y2="${at}" stroke="#e4e4e4"/><text x="${left - 8}" y="${at + 4}" text-anchor="end" fill="#444444">1e${power}</text>`);
+  }
+  for (const k of ks) body.push(`<text x="${x(k)}" y="${height - bottom + 18}" text-anchor="middle" fill="#444444" font-size="11">${k}</text>`);
+  body.push(`<text x="${(left + width - right) / 2}" y="${height - 8}" text-anchor="middle" fill="#222222">K</text>`);
+  /** @type {{at: number, text: string, color: string}[]} */
+  const names = [];
+  units.forEach((unit, index) => {
+    if (unit.error !== null) return;
+    const path = (/** @type {(number | null)[]} */ list, /** @type {string} */ style) => {
+      const points = list.flatMap((value, at) => (value !== null && value > 0 ? [`${x(ks[at]).toFixed(1)},${y(value).toFixed(1)}`] : []));
+      if (points.length) body.push(`<polyline points="${points.join(" ")}" fill="none" stroke="${COLORS[index]}" ${style}/>`);
+    };
+    path(unit.quantization, 'stroke-width="1.5" stroke-dasharray="2 4"');
+    path(unit.accumulation, 'stroke-width="1.5" stroke-dasharray="8 4"');
+    path(unit.total, 'stroke-width="2.5"');
+    const end = [...unit.total].reverse().find(value => value !== null && value > 0);
+    if (end) names.push({ at: y(end), text: `${LETTERS[index]} ${unit.name.split(" ")[0]}`, color: COLORS[index] });
+  });
+  names.sort((one, other) => one.at - other.at);
+  names.forEach((name, at) => { if (at && name.at < names[at - 1].at + 15) name.at = names[at - 1].at + 15; });
+  for (const { at, text, color } of names) body.push(`<text x="${width - right + 8}" y="${at + 4}" fill="${color}" font-weight="bold">${escaped(text)}</text>`);
+  return svgOf(width, height, body);
+}

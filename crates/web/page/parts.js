@@ -1,0 +1,170 @@
+// Pieces of the page: elements, menus, the list of units.
+
+/** @param {string} id
+ * @returns {any} */
+const by = id => document.getElementById(id);
+
+/** An element. Keys that begin with `on` are listeners, others attributes; false leaves one out.
+ * @param {string} tag
+ * @param {Record<string, any>} [attributes]
+ * @param {...(Node | string | null | undefined)} children
+ * @returns {any} */
+function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === false || value === null || value === undefined) continue;
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else element.setAttribute(key, value === true ? "" : String(value));
+  }
+  for (const child of children) if (child !== null && child !== undefined) element.append(child);
+  return element;
+}
+
+/** Says something in the line below the heading.
+ * @param {string} text @param {boolean} [isError] */
+function say(text, isError = false) {
+  const status = by("status");
+  status.textContent = text;
+  status.classList.toggle("lost", isError);
+}
+
+const LETTERS = ["A", "B", "C", "D"];
+
+/** The list of units: a search by words, edits, removal.
+ * @param {any} place
+ * @param {"units" | "pictures"} list
+ * @param {(About | null)[]} known what is known of each
+ */
+function showUnits(place, list, known) {
+  const rows = state[list];
+  while (place.children.length > rows.length) place.lastChild.remove();
+  rows.forEach((unit, index) => {
+    const row = place.children[index] || place.appendChild(unitRow(list, index));
+    const input = row.querySelector("input[role=combobox]");
+    if (document.activeElement !== input || input.value.trim() !== unit.unit.trim()) if (input.value !== unit.unit) input.value = unit.unit;
+    const about = known[index];
+    if (about) {
+      input.title = about.name + "\n" + about.precision;
+      row.querySelector(".says").textContent = about.name + ": " + about.precision + (about.remarks.length ? " · " + about.remarks.join("; ") : "");
+    } else {
+      row.querySelector(".says").textContent = "";
+    }
+    row.querySelector(".remove").disabled = rows.length <= 1;
+    const panel = row.querySelector(".edits");
+    const toggle = row.querySelector(".edit");
+    const count = Object.keys(unit.edit).length;
+    toggle.textContent = count ? `Edit (${count})` : "Edit";
+    toggle.disabled = !about && !count;
+    if (!panel.hidden || count) showEdits(panel, list, index, about);
+  });
+}
+
+/** @param {"units" | "pictures"} list @param {number} index */
+function unitRow(list, index) {
+  const id = `${list}-${index}`;
+  const options = make("ul", { role: "listbox", id: id + "-list", class: "options", hidden: true, "aria-label": "Instructions" });
+  const input = make("input", {
+    role: "combobox", id, "aria-label": `Unit ${LETTERS[index]}: chip and words of its instruction`, "aria-autocomplete": "list",
+    "aria-expanded": "false", "aria-controls": id + "-list", spellcheck: "false", autocomplete: "off", placeholder: "h100 wgmma f16 f32",
+  });
+  let chosen = -1;
+  let isWanted = false; // an answer that comes after the list was closed does not open it
+  const close = () => {
+    isWanted = false;
+    options.hidden = true;
+    input.setAttribute("aria-expanded", "false");
+    input.removeAttribute("aria-activedescendant");
+    chosen = -1;
+  };
+  const take = (/** @type {string} */ text) => {
+    input.value = text;
+    change(`${list}-${index}`, now => { now[list][index] = { unit: text, edit: {} }; });
+    close();
+  };
+  const mark = () => [...options.children].forEach((option, place) => {
+    option.setAttribute("aria-selected", String(place === chosen));
+    if (place === chosen) {
+      input.setAttribute("aria-activedescendant", option.id);
+      option.scrollIntoView({ block: "nearest" });
+    }
+  });
+  const search = latest(answer => {
+    if (document.activeElement !== input || !isWanted) return;
+    options.replaceChildren(...answer.instructions.map((/** @type {any} */ one, /** @type {number} */ place) => make("li", {
+      role: "option", id: `${id}-option-${place}`, "aria-selected": "false", class: one.is_known ? false : "dim",
+      onpointerdown: (/** @type {Event} */ event) => { event.preventDefault(); take(input.value.trim().split(/\s+/)[0] + " " + one.name); },
+    }, make("b", {}, one.name), ` ${one.precision}`)));
+    options.hidden = !answer.instructions.length;
+    input.setAttribute("aria-expanded", String(!options.hidden));
+    chosen = -1;
+  }, () => close(), "quick");
+  const look = () => {
+    isWanted = true;
+    search({ ask: "search", words: input.value });
+  };
+  input.addEventListener("input", () => {
+    const text = input.value;
+    change(`${list}-${index}`, now => { now[list][index] = { unit: text, edit: text.trim() === now[list][index].unit.trim() ? now[list][index].edit : {} }; });
+    if (text.trim()) look();
+    else close();
+  });
+  input.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+    const count = options.children.length;
+    if (event.key === "ArrowDown" && options.hidden) look();
+    else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && count) chosen = (chosen + (event.key === "ArrowDown" ? 1 : count - 1 + (chosen < 0 ? 1 : 0))) % count;
+    else if (event.key === "Enter" && chosen >= 0) take(input.value.trim().split(/\s+/)[0] + " " + (options.children[chosen].firstChild?.textContent ?? ""));
+    else if (event.key === "Enter" || event.key === "Escape") { close(); return; }
+    else return;
+    event.preventDefault();
+    mark();
+  });
+  input.addEventListener("blur", close);
+  const panel = make("div", { class: "edits", hidden: true });
+  const toggle = make("button", {
+    type: "button", class: "edit", "aria-expanded": "false", "aria-label": `Edit the parameters of unit ${LETTERS[index]}`,
+    onclick: () => {
+      panel.hidden = !panel.hidden;
+      toggle.setAttribute("aria-expanded", String(!panel.hidden));
+      show();
+    },
+  }, "Edit");
+  const remove = make("button", {
+    type: "button", class: "remove", "aria-label": `Remove unit ${LETTERS[index]}`,
+    onclick: () => change("", now => { now[list].splice(index, 1); }),
+  }, "×");
+  return make("div", { class: "unit" },
+    make("div", { class: "line" }, make("span", { class: "letter" }, LETTERS[index]), make("div", { class: "combo" }, input, options), toggle, remove),
+    make("p", { class: "says dim" }), panel);
+}
+
+/** Fields for the parameters of a unit.
+ * @param {any} panel @param {"units" | "pictures"} list @param {number} index @param {About | null} about */
+function showEdits(panel, list, index, about) {
+  if (panel.contains(document.activeElement) && panel.dataset.of === (about?.family ?? "")) {
+    return; // someone is typing there
+  }
+  const edit = state[list][index].edit;
+  panel.dataset.of = about?.family ?? "";
+  const set = (/** @type {string} */ symbol, /** @type {string} */ value) => change(`${list}-${index}-${symbol}`, now => {
+    const before = about?.edits.find(one => one[0] === symbol)?.[1] ?? about?.parameters.find(one => one.symbol === symbol)?.value;
+    now[list][index] = { ...now[list][index], edit: { ...now[list][index].edit } };
+    if (value === before) delete now[list][index].edit[symbol];
+    else now[list][index].edit[symbol] = value;
+  });
+  const fields = (about?.parameters ?? []).map(one => {
+    const isEdited = one.symbol in edit;
+    const label = { "aria-label": `${one.symbol} of unit ${LETTERS[index]}: ${one.meaning}`, title: one.meaning };
+    const field = one.choices.length
+      ? make("select", { ...label, onchange: (/** @type {any} */ event) => set(one.symbol, event.target.value) },
+        ...one.choices.map(choice => make("option", { value: choice, selected: choice === one.value }, choice)))
+      : make("input", { ...label, value: one.value, inputmode: "numeric", size: 6, oninput: (/** @type {any} */ event) => set(one.symbol, event.target.value.trim()) });
+    return make("label", { class: isEdited ? "edited" : false }, make("span", {}, one.symbol), field);
+  });
+  panel.replaceChildren(...fields, make("button", {
+    type: "button", disabled: !Object.keys(edit).length,
+    onclick: () => change("", now => { now[list][index] = { unit: now[list][index].unit, edit: {} }; }),
+  }, "Reset"));
+}
+
+/** @param {"units" | "pictures"} list */
+const asked = list => state[list].map(({ unit, edit }) => ({ unit, edit }));

@@ -1,0 +1,128 @@
+// What the page shows, as a link, and as steps that can be undone.
+
+/** @returns {State} */
+function blank() {
+  return {
+    view: "dot", units: [], a: "", b: "", c: "0", scale_a: "", scale_b: "", step: -1,
+    curve: { distribution: "normal", scale: 1, seed: 0, k: 4096, promote: 0, split: 1, scaling: "tensor", block: 128, values: "" },
+    format: "e4m3", negative: false,
+    pictures: ["h100 wgmma e4m3 f32", "b200 mxfp8 e4m3", "b200 nvfp4"].map(unit => ({ unit, edit: {} })),
+  };
+}
+
+/** A unit and its edits in one text: `h100 wgmma f16 f32;F=13`.
+ * @param {UnitState} unit */
+const written = unit => [unit.unit, ...Object.keys(unit.edit).sort().map(key => key + "=" + unit.edit[key])].join(";");
+
+/** @param {string} text
+ * @returns {UnitState} */
+function unitOf(text) {
+  const [unit, ...edits] = text.split(";");
+  /** @type {Record<string, string>} */
+  const edit = {};
+  for (const one of edits) {
+    const at = one.indexOf("=");
+    if (at > 0) edit[one.slice(0, at)] = one.slice(at + 1);
+  }
+  return { unit, edit };
+}
+
+/** Parameters of a link that are a text or a number of the state. */
+const KEYS = /** @type {const} */ ([["a", "a"], ["b", "b"], ["c", "c"], ["sa", "scale_a"], ["sb", "scale_b"], ["f", "format"], ["v", "view"]]);
+const CURVE = /** @type {const} */ ([["d", "distribution"], ["x", "scale"], ["seed", "seed"], ["k", "k"], ["p", "promote"], ["split", "split"],
+  ["q", "scaling"], ["block", "block"], ["n", "values"]]);
+
+/** Numbers of a user's own that still fit into a link. */
+const LONGEST_VALUES = 6000;
+
+/** The fragment of a link that shows this state.
+ * @param {State} state */
+function fragment(state) {
+  const parameters = new URLSearchParams();
+  const usual = blank();
+  for (const unit of state.units) parameters.append("u", written(unit));
+  for (const [short, key] of KEYS) if (state[key] !== usual[key]) parameters.set(short, state[key]);
+  if (state.step !== usual.step) parameters.set("s", String(state.step));
+  for (const [short, key] of CURVE) {
+    const value = state.curve[key];
+    if (value !== usual.curve[key] && !(key === "values" && String(value).length > LONGEST_VALUES)) parameters.set(short, String(value));
+  }
+  if (state.negative) parameters.set("neg", "1");
+  const pictures = state.pictures.map(written);
+  if (pictures.join("\n") !== usual.pictures.map(written).join("\n")) {
+    for (const unit of pictures) parameters.append("i", unit);
+    if (!pictures.length) parameters.set("i", "");
+  }
+  return parameters.toString();
+}
+
+/** The state that a fragment, or a whole link, says; what it does not say is as usual.
+ * @param {string} text
+ * @returns {State} */
+function stateOf(text) {
+  const parameters = new URLSearchParams(text.slice(text.indexOf("#") + 1));
+  const state = blank();
+  state.units = parameters.getAll("u").filter(unit => unit.trim()).slice(0, MOST_UNITS).map(unitOf);
+  for (const [short, key] of KEYS) state[key] = parameters.get(short) ?? state[key];
+  const number = (/** @type {string} */ text, /** @type {number} */ usual) => (text.trim() && Number.isFinite(Number(text)) ? Number(text) : usual);
+  state.step = number(parameters.get("s") ?? "", state.step);
+  for (const [short, key] of CURVE) {
+    const value = parameters.get(short);
+    if (value === null) continue;
+    const curve = /** @type {any} */ (state.curve);
+    curve[key] = typeof curve[key] === "number" ? number(value, curve[key]) : value;
+  }
+  if (!["dot", "curve", "formats"].includes(state.view)) state.view = "dot";
+  state.negative = parameters.get("neg") === "1";
+  const pictures = parameters.getAll("i");
+  if (pictures.length) state.pictures = pictures.filter(unit => unit.trim()).slice(0, MOST_UNITS).map(unitOf);
+  return state;
+}
+
+const MOST_UNITS = 4;
+/** States that can be returned to. */
+const MOST_STEPS = 200;
+/** Changes of one field that follow each other this fast, in milliseconds, are undone together. */
+const TOGETHER = 700;
+
+/** @type {State} */
+let state = blank();
+/** @type {string[]} */
+const before = [];
+/** @type {string[]} */
+const after = [];
+let lastField = "";
+let lastTime = 0;
+
+/** Changes the state; `field` joins quick changes of one thing, an empty one joins none.
+ * @param {string} field
+ * @param {(state: State) => void} how */
+function change(field, how) {
+  const was = full(state);
+  how(state);
+  if (full(state) === was) return;
+  const now = performance.now();
+  if (!field || field !== lastField || now - lastTime > TOGETHER || !before.length) {
+    before.push(was);
+    if (before.length > MOST_STEPS) before.shift();
+  }
+  [lastField, lastTime] = [field, now];
+  after.length = 0;
+  show();
+}
+
+/** The whole state as a text, with what is too long for a link.
+ * @param {State} state */
+const full = state => JSON.stringify(state);
+
+/** @param {string[]} from @param {string[]} to */
+function travel(from, to) {
+  const there = from.pop();
+  if (there === undefined) return;
+  to.push(full(state));
+  state = JSON.parse(there);
+  lastField = "";
+  show();
+}
+const undo = () => travel(before, after);
+const redo = () => travel(after, before);

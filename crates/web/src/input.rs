@@ -1,0 +1,258 @@
+//! Numbers as they are typed, pasted and clicked.
+
+use bitmma_engine::Case;
+use bitmma_engine::formats::alias::find as find_format;
+use bitmma_engine::formats::text::{display, display_hex_float, hex};
+use bitmma_engine::formats::word::{self, Unread};
+use bitmma_engine::formats::{Class, F32, Format, decode};
+use bitmma_verify::inputs::zero;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::unit::{LONGEST, Unit};
+
+/// The operands of one dot product as they are typed.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Typed {
+    #[serde(default)]
+    pub(crate) a: String,
+    #[serde(default)]
+    pub(crate) b: String,
+    #[serde(default)]
+    pub(crate) c: String,
+    #[serde(default)]
+    pub(crate) scale_a: String,
+    #[serde(default)]
+    pub(crate) scale_b: String,
+}
+
+/// The operands in a unit's formats, and what was changed on the way.
+pub(crate) struct Inputs {
+    pub(crate) case: Case,
+    pub(crate) notes: Vec<String>,
+}
+
+/// A text that was pasted.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Pasted {
+    text: String,
+}
+
+/// What a pasted text holds: A alone, A and B, or A, B and C.
+#[derive(Debug, PartialEq, Serialize)]
+pub(crate) struct Rows {
+    a: String,
+    b: Option<String>,
+    c: Option<String>,
+}
+
+/// A code of a format, in hex.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Code {
+    format: String,
+    code: String,
+}
+
+/// A number as it can be typed.
+#[derive(Serialize)]
+pub(crate) struct Number {
+    /// What to type: a decimal; a code for NaN, which has several.
+    text: String,
+    /// As C's `%a` writes it.
+    hex_float: String,
+    code: String,
+    bits: Bits,
+}
+
+/// The bits of a code by field, the highest first.
+#[derive(Debug, PartialEq, Serialize)]
+pub(crate) struct Bits {
+    pub(crate) sign: String,
+    pub(crate) exponent: String,
+    pub(crate) fraction: String,
+    pub(crate) padding: String,
+}
+
+impl Bits {
+    pub(crate) fn of(format: &Format, code: u64) -> Bits {
+        let (padding, fraction, exponent) = (format.padding_bits, format.fraction_bits, format.exponent_bits);
+        let field = |from: u32, width: u32| -> String {
+            (from..from + width).rev().map(|bit| if code >> bit & 1 == 1 { '1' } else { '0' }).collect()
+        };
+        Bits {
+            sign: field(padding + fraction + exponent, format.bits() - padding - fraction - exponent),
+            exponent: field(padding + fraction, exponent),
+            fraction: field(padding, fraction),
+            padding: field(0, padding),
+        }
+    }
+}
+
+/// Words that come before numbers in the output of programs.
+const FRAMES: [&str; 8] =
+    ["tensor", "torch.tensor", "array", "np.array", "numpy.array", "jnp.array", "Array", "float32"];
+
+/// The numbers of a list: what stands between them in text, code and output of programs is left out, and typographic minus
+/// signs are read as minus.
+pub(crate) fn words(list: &str) -> Vec<String> {
+    let between = |letter: char| letter.is_whitespace() || "[](){},;|\u{a0}".contains(letter);
+    let minus = list.replace(['\u{2212}', '\u{2013}'], "-");
+    let plain = minus.split(between).filter(|word| !word.is_empty());
+    plain.filter(|word| !FRAMES.contains(word) && !word.contains('=')).map(number_of).collect()
+}
+
+/// A word without the suffix that C gives to a float.
+fn number_of(word: &str) -> String {
+    let is_hex = word.trim_start_matches(['-', '+']).to_ascii_lowercase().starts_with("0x");
+    let stem = word.trim_end_matches(['f', 'F']);
+    let is_decimal = stem.ends_with(|last: char| last.is_ascii_digit() || last == '.');
+    if !is_hex && is_decimal { stem.to_owned() } else { word.to_owned() }
+}
+
+/// The rows of a pasted text: between `·`, `*`, `@` or `+`, or one a line.
+pub(crate) fn paste(pasted: &Pasted) -> Result<Rows, Error> {
+    let text = pasted.text.trim();
+    // `-a '…' -b '…' -c …`, as of the command
+    let command = |option: &str| {
+        let rest = text.split_once(&format!("-{option} ")).map(|(_, rest)| rest.trim_start())?;
+        match rest.chars().next() {
+            Some(quote @ ('\'' | '"')) => rest[1..].split(quote).next().map(str::to_owned),
+            _ => rest.split_whitespace().next().map(str::to_owned),
+        }
+    };
+    if let (Some(a), Some(b)) = (command("a"), command("b")) {
+        return Ok(Rows { a, b: Some(b), c: command("c") });
+    }
+    let is_mark = |piece: &str| matches!(piece, "·" | "*" | "@" | "+" | "x" | "×" | "⋅");
+    let marked = text.split_whitespace().any(is_mark);
+    let parts: Vec<String> = if marked {
+        let pieces: Vec<&str> = text.split_whitespace().collect();
+        pieces.split(|piece| is_mark(piece)).map(|part| part.join(" ")).collect()
+    } else {
+        let lines = text.lines().map(|line| line.trim().trim_start_matches(['a', 'b', 'c', 'A', 'B', 'C']));
+        let lines = lines.map(|line| line.trim_start().trim_start_matches(['=', ':']));
+        lines.filter(|line| !words(line).is_empty()).map(str::to_owned).collect()
+    };
+    let mut rows = parts.iter().map(|part| words(part).join(" ")).filter(|row| !row.is_empty());
+    let a = rows.next().ok_or_else(|| Error::new("no numbers were pasted"))?;
+    let (b, c) = (rows.next(), rows.next());
+    if rows.next().is_some() {
+        return Err(Error::new("more than three rows were pasted; A, B and C are one row each"));
+    }
+    Ok(Rows { a, b, c })
+}
+
+/// The number that a code is.
+pub(crate) fn code(asked: &Code) -> Result<Number, Error> {
+    let format = find_format(&asked.format)?;
+    let code = word::read(&format, &asked.code, false).map_err(|error| Error::new(error.to_string()))?;
+    if !asked.code.to_ascii_lowercase().starts_with("0x") {
+        return Err(Error::new(format!("'{}' is not a code; write 0x and hex digits", asked.code)));
+    }
+    let word = word_format(&format);
+    let text = match decode(&word, code).class {
+        Class::Nan => hex(&word, code),
+        _ => display(&word, code),
+    };
+    Ok(Number {
+        text,
+        hex_float: display_hex_float(&word, code),
+        code: hex(&format, code),
+        bits: Bits::of(&format, code),
+    })
+}
+
+/// Numbers that are named as rounded, of one operand.
+const NAMED: usize = 3;
+
+/// The format in which every bit of an operand's code counts: FP32 for TF32, whose word has bits that the unit does not read.
+/// Numbers are typed in that one: software hands words over, and the unit cuts them.
+pub(crate) fn word_format(format: &Format) -> Format {
+    if format.padding_bits > 0 { F32 } else { *format }
+}
+
+/// Numbers of a list in a format, rounded to nearest; what was rounded is noted.
+fn list(name: &str, format: &Format, text: &str, notes: &mut Vec<String>) -> Result<Vec<u64>, Error> {
+    let format = &word_format(format);
+    let words = words(text);
+    if words.len() > LONGEST {
+        return Err(Error::new(format!("{name} has {} values; at most {LONGEST} are shown", words.len())));
+    }
+    let mut rounded = vec![];
+    let mut codes = vec![];
+    for (index, word) in words.iter().enumerate() {
+        let place = if name == "c" { name.to_owned() } else { format!("{name}{index}") };
+        let code = match word::read(format, word, false) {
+            Err(Unread::Inexact { nearest, code, .. }) => {
+                rounded.push(format!("{place} = {word} is rounded to {nearest}"));
+                code
+            }
+            other => other.map_err(|error| Error::new(format!("{place}: {error}")))?,
+        };
+        codes.push(code);
+    }
+    if rounded.len() > NAMED {
+        let more = rounded.len() - NAMED;
+        rounded.truncate(NAMED);
+        rounded.push(format!("{name}: {more} more are rounded to {format}"));
+    }
+    notes.extend(rounded);
+    Ok(codes)
+}
+
+impl Typed {
+    /// Reads everything into a unit's formats: numbers that these do not have are rounded, missing ones are zero.
+    pub(crate) fn read(&self, unit: &Unit) -> Result<Inputs, Error> {
+        let model = &unit.model;
+        let mut notes = vec![];
+        let mut a = list("a", &model.a, &self.a, &mut notes)?;
+        let mut b = list("b", &model.b, &self.b, &mut notes)?;
+        let c = match list("c", &model.c, &self.c, &mut notes)?[..] {
+            [] => zero(&model.c),
+            [c] => c,
+            ref several => return Err(Error::new(format!("c has {} values; it takes one", several.len()))),
+        };
+        let k = unit.length(a.len().max(b.len()))?;
+        if k > unit.step {
+            notes.push(format!(
+                "K = {k} is {} instructions: each starts from the result of the one before it",
+                k / unit.step
+            ));
+        }
+        a.resize(k, zero(&model.a));
+        b.resize(k, zero(&model.b));
+        let scale_a = self.scales("scale_a", &self.scale_a, unit, k, &mut notes)?;
+        let scale_b = self.scales("scale_b", &self.scale_b, unit, k, &mut notes)?;
+        Ok(Inputs { case: Case { a, b, c, scale_a, scale_b }, notes })
+    }
+
+    fn scales(
+        &self,
+        name: &str,
+        text: &str,
+        unit: &Unit,
+        k: usize,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<u64>, Error> {
+        let Some(scale) = unit.model.scale else {
+            if !words(text).is_empty() {
+                notes.push(format!("{name} is not used: this unit takes no scale factors"));
+            }
+            return Ok(vec![]);
+        };
+        let mut codes = list(name, &scale.format, text, notes)?;
+        let count = k / scale.size;
+        if codes.len() > count {
+            return Err(Error::new(format!(
+                "{name} has {} values; K = {k} in blocks of {} takes {count}",
+                codes.len(),
+                scale.size
+            )));
+        }
+        codes.resize(count, scale.format.one_code());
+        Ok(codes)
+    }
+}

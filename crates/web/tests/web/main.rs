@@ -1,0 +1,7 @@
+//! The question function, checked against the crates below it and against recordings, and the server against strangers.
+
+mod asked;
+mod presets;
+mod questions;
+mod server;
+mod vectors;
