@@ -7,8 +7,8 @@ use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::{Failure, Outcome};
 use crate::{
-    analyze, bench, call, compare, diff, dot, explain, function, gemm, generate, golden, kernel, layout,
-    list, plan, probe, record, replay, report, run, serve, show, verify, verify_calls, which,
+    analyze, bench, call, compare, diff, dot, explain, explore, function, gemm, generate, golden, kernel,
+    layout, list, plan, probe, record, replay, report, run, serve, show, verify, verify_calls, which,
 };
 
 const EXAMPLE: &str = "\
@@ -23,7 +23,7 @@ const SHORT: &str = "Start with `bitmma compare`; `bitmma COMMAND -h` has the op
 
 /// The commands by what they are for, in the order of the help.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("Ask", &["list", "show", "compare", "diff", "explain", "dot", "which", "function"]),
+    ("Ask", &["list", "show", "compare", "diff", "explain", "explore", "dot", "which", "function"]),
     ("Multiply", &["run", "gemm", "call", "plan"]),
     ("Kernels", &["kernel"]),
     ("Check", &["replay", "verify", "verify-calls", "record", "golden"]),
@@ -59,6 +59,7 @@ enum Command {
     Diff(diff::Arguments),
     Which(which::Arguments),
     Explain(explain::Arguments),
+    Explore(explore::Arguments),
     Dot(dot::Arguments),
     Function(function::Arguments),
     Run(run::Arguments),
@@ -110,6 +111,7 @@ impl Arguments {
             Command::Diff(arguments) => diff::run(arguments),
             Command::Which(arguments) => which::run(arguments),
             Command::Explain(arguments) => explain::run(arguments),
+            Command::Explore(arguments) => explore::run(arguments),
             Command::Dot(arguments) => dot::run(arguments),
             Command::Function(arguments) => function::run(arguments),
             Command::Run(arguments) => run::run(arguments),

@@ -168,6 +168,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     text += &table(&parameters, matches!(verdict, Verdict::Same(_)), "models");
     if let Verdict::Differs(case, _) = &verdict {
+        if left.found.is_some() && right.found.is_some() {
+            let state = bitmma_web::link(&[&left.name, &right.name], &x, case);
+            text += &format!("\nin the browser: bitmma explore '{state}'\n");
+        }
         for (side, model) in [(left, x), (right, y)] {
             let side = Target { model, k: Some(k), ..side };
             let inputs = Inputs { case: case.clone(), notes: vec![] };

@@ -120,7 +120,7 @@ fn a_closed_pipe_is_no_error() {
 #[test]
 fn version_and_help() {
     assert_eq!(bitmma(&["--version"]).fine(), format!("bitmma {}\n", env!("CARGO_PKG_VERSION")));
-    for command in ["list", "show", "compare", "explain", "dot", "run", "replay", "generate"] {
+    for command in ["list", "show", "compare", "explain", "explore", "dot", "run", "replay", "generate"] {
         let ended = bitmma(&[command, "--help"]);
         assert!(ended.fine().contains("Example"), "{command}: {}", ended.out);
     }
@@ -160,6 +160,7 @@ fn completions_and_man_pages() {
             "bitmma-diff.1",
             "bitmma-dot.1",
             "bitmma-explain.1",
+            "bitmma-explore.1",
             "bitmma-function.1",
             "bitmma-gemm.1",
             "bitmma-generate.1",
