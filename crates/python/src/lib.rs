@@ -26,6 +26,7 @@ mod calls;
 mod command;
 mod error;
 mod explain;
+mod explore;
 mod fingerprint;
 mod format;
 mod functions;
@@ -69,6 +70,7 @@ mod _bitmma {
         calls::{check_scaled_mm, decide_call, follow_call, run_call, scale_blocks},
         command::run_command,
         explain::{explain, explain_picture},
+        explore::Explorer,
         fingerprint::fingerprint,
         format::{Format, decode, encode, encode_integer, encode_words, format_named, formats, pack, unpack},
         functions::evaluate_function,

@@ -1,7 +1,7 @@
 """What the matrix multiply-accumulate instructions of GPUs return, bit for bit.
 
 ``mma`` is one instruction, ``matmul`` what a library would run on a chip, ``gemm`` a product of any shape
-with every choice in your hands, ``prepare`` packs an operand once for many of them, ``explain`` every step of one element,
+with every choice in your hands, ``prepare`` packs an operand once for many of them, ``explain`` every step of one element, ``explore`` a page in the browser for all of that,
 ``diff`` whether two compute the same, ``which`` who computed a tensor, ``probe`` how a function of yours computes, ``verify`` whether
 a unit computes as its model says.
 ``formats``, ``catalogue`` and ``recording`` are modules. Imported when first used: ``bitmma.analysis``, what
@@ -51,6 +51,7 @@ from .errors import (
 from .diff import Diff, diff
 from .element import ElementExplanation, explain_element
 from .explain import explain
+from .explore import Explorer, explore
 from .gemm import gemm, matmul
 from .prepared import Prepared, prepare
 from .probe import ProbeOutcome, Signature, probe
@@ -74,6 +75,7 @@ __all__ = [
     "DtypeError",
     "ElementExplanation",
     "Error",
+    "Explorer",
     "ExtentError",
     "FormatError",
     "HostDependent",
@@ -109,6 +111,7 @@ __all__ = [
     "diff",
     "explain",
     "explain_element",
+    "explore",
     "formats",
     "functions",
     "gemm",

@@ -514,6 +514,30 @@ class Errors:
         """
 
 @final
+class Explorer:
+    """
+    A server of the explorer's page, which runs until it is stopped.
+    """
+    def __new__(cls, /, port: SupportsIndex | None = None) -> Explorer:
+        """
+        Starts on a port of the loopback address: one that is free, or this one.
+        """
+    @property
+    def address(self, /) -> str:
+        """
+        Where the page is, token included.
+        """
+    @property
+    def is_running(self, /) -> bool:
+        """
+        Whether it runs.
+        """
+    def stop(self, /) -> None:
+        """
+        Stops it; the address leads nowhere from then on.
+        """
+
+@final
 class Format:
     """
     A format: of floating point the widths of its fields, its bias, its special codes; or of integers.
