@@ -1,0 +1,377 @@
+// The page in Chromium, over both transports: what people do with it.
+//   node page.mjs PLAYWRIGHT CHROMIUM ADDRESS FILE.html [FOLDER of screenshots]     ONLY=links,looks runs these alone
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const [playwright, executablePath, address, file, shots] = process.argv.slice(2);
+const { chromium } = await import(pathToFileURL(join(playwright, "index.mjs")).href);
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+
+/** A page that fails on errors of the console and on requests to elsewhere. */
+async function opened(base, fragment = "", options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  await context.grantPermissions([]);
+  const page = await context.newPage();
+  page.problems = [];
+  page.on("console", message => { if (["error", "warning"].includes(message.type())) page.problems.push(message.text()); });
+  page.on("pageerror", error => page.problems.push(String(error)));
+  page.on("request", request => { if (!/^(blob:|data:)/.test(request.url()) && !request.url().startsWith(base)) page.problems.push("request to " + request.url()); });
+  await page.goto(base + (fragment ? "#" + fragment : ""));
+  await page.waitForSelector("body[data-ready]", { timeout: 15000 });
+  return page;
+}
+
+/** That two texts are the same; the first line that is not is what the error says. */
+function same(actual, expected, about) {
+  const [lines, others] = [actual.split("\n"), expected.split("\n")];
+  const at = lines.findIndex((line, place) => line !== others[place]);
+  assert.ok(actual === expected, `${about}: line ${at}: ${lines[at]} instead of ${others[at]}`);
+}
+
+const settled = page => page.evaluate(async () => {
+  await new Promise(done => setTimeout(done, 0));
+  await show();
+});
+const values = page => page.$$eval(".answer", cards => cards.map(card => card.querySelector(".value b")?.textContent ?? "error"));
+const codes = page => page.$$eval(".answer", cards => cards.map(card => card.querySelector("code")?.textContent ?? "error"));
+const link = page => page.evaluate(() => location.hash.slice(1));
+const picture = async (page, name) => { if (shots) await page.screenshot({ path: join(shots, name + ".png"), fullPage: true }); };
+async function type(page, id, text) {
+  await page.fill("#" + id, text);
+  await settled(page);
+}
+async function closed(page) {
+  assert.deepEqual(page.problems, []);
+  await page.context().close();
+}
+
+/** Numbers that every run draws alike. */
+let seed = 59n;
+const random = below => { seed = (seed * 6364136223846793005n + 1442695040888963407n) & 0xffffffffffffffffn; return Number((seed >> 33n) % BigInt(below)); };
+const pick = list => list[random(list.length)];
+
+const UNITS = ["h100 wgmma f16 f32", "h100 mma m16n8k16 f16 f16", "mi300x v_mfma_f32_16x16x16_f16", "mi250x v_mfma_f32_16x16x16f16", "v100 mma m8n8k4 f16 f32",
+  "b200 tcgen05 e4m3 f32", "h100 wgmma e4m3 f32", "b200 nvfp4", "b200 mxfp8 e4m3", "a100 mma m16n8k8 tf32", "h100 wgmma f16 f32;F=12", "h100 wgmma f16 f32;rho=RNE-FP16",
+  "mi300x v_mfma_f32_16x16x16_f16;sum_rounding=RZ", "nothing of the kind", "rtx 4090 mma e4m3 f32"];
+const WORDS = ["1", "-0.5", "0x1p-24", "0x3c00", "448", "inf", "nan", "1e-3", "0", "65504", "0x1.8p3", "not a number"];
+
+async function presets(base, name) {
+  const page = await opened(base);
+  const names = await page.$$eval("#preset option", options => options.map(option => option.value).filter(value => value));
+  assert.ok(names.length >= 9);
+  for (const preset of names) {
+    await page.selectOption("#preset", preset);
+    await settled(page);
+    const [here, cards] = [await codes(page), await page.$$(".answer")];
+    assert.equal(cards.length, await page.$$eval("#units .unit", units => units.length));
+    assert.ok((await page.textContent("#lesson")).length > 40, preset);
+    assert.ok((await page.$$(".picture tr.term, .picture tr.rounded")).length > 0, preset);
+    // TF32 is cut alike on both units
+    assert.ok(new Set(here).size > 1 || preset === "tf32-cut", `${preset}: ${here}`);
+    const other = await opened(base, await link(page));
+    assert.deepEqual(await codes(other), here, preset);
+    assert.equal(await other.$eval("#preset", menu => menu.value), preset);
+    assert.equal(await link(other), await link(page));
+    await closed(other);
+    await picture(page, `${name}-${preset}`);
+  }
+  await closed(page);
+}
+
+async function inputs(base) {
+  const page = await opened(base, "u=h100+wgmma+f16+f32&a=1&b=1&c=0");
+  for (const [a, b, c, expected] of [["0.5", "3", "1", "2.5"], ["0x1.8p3", "0x1p-1", "0", "6"], ["0x3c00 0x4000", "0x3c00 0x3c00", "0x3f800000", "4"], ["inf", "1", "0", "inf"], ["nan", "1", "0", "nan"], ["1, 2, 3", "[1 1 1]", "", "6"]]) {
+    await type(page, "a", a);
+    await type(page, "b", b);
+    await type(page, "c", c);
+    assert.deepEqual(await values(page), [expected], a);
+  }
+  await type(page, "a", "1 2 x");
+  assert.match(await page.textContent(".answer.failed"), /a2: 'x' is not a number/);
+  // bits
+  await type(page, "a", "1");
+  await type(page, "b", "1");
+  await type(page, "c", "0");
+  await page.selectOption("#bits-of", "a0");
+  assert.equal((await page.$$(".flip")).length, 16);
+  await page.click(".flip >> nth=0");
+  await settled(page);
+  assert.deepEqual(await values(page), ["-1"]);
+  assert.equal(await page.inputValue("#a"), "-1");
+  await page.click(".flip >> nth=6");
+  await settled(page);
+  assert.deepEqual(await values(page), ["-1.5"]);
+  await page.keyboard.press("Enter"); // the bit still has the focus
+  await settled(page);
+  assert.deepEqual(await values(page), ["-1"]);
+  await page.selectOption("#bits-of", "c");
+  assert.equal((await page.$$(".flip")).length, 32);
+  // pasted rows
+  const paste = (id, text) => page.evaluate(({ id, text }) => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData("text", text);
+    document.getElementById(id).dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+  }, { id, text });
+  await paste("a", "tensor([1., 2., −4.], device='cuda:0')");
+  await page.waitForFunction(() => document.getElementById("a").value === "1. 2. -4.");
+  await paste("a", "[0.5, 0.25] · [2, 4] + 8");
+  await page.waitForFunction(() => document.getElementById("c").value === "8");
+  await settled(page);
+  assert.deepEqual(await values(page), ["10"]);
+  // undo and redo, by keys and buttons
+  await page.keyboard.press("Control+z");
+  await settled(page);
+  assert.equal(await page.inputValue("#a"), "1. 2. -4.");
+  await page.keyboard.press("Control+Shift+Z");
+  await settled(page);
+  assert.deepEqual(await values(page), ["10"]);
+  for (let count = 0; count < 100 && await page.isEnabled("#undo"); count += 1) { await page.click("#undo"); await settled(page); }
+  assert.equal(await link(page), "u=h100+wgmma+f16+f32&a=1&b=1");
+  assert.deepEqual(await values(page), ["1"]);
+  // K of several instructions, walked
+  await type(page, "a", "1 ".repeat(40).trim());
+  await type(page, "b", "1 ".repeat(40).trim());
+  assert.deepEqual(await values(page), ["40"]);
+  assert.equal(await page.textContent("#walk-text"), "step 1 of 3 along K");
+  await page.click("#forth");
+  await settled(page);
+  assert.equal(await page.textContent("#walk-text"), "step 2 of 3 along K");
+  assert.match(await link(page), /s=1/);
+  // what is under the pointer is told
+  await page.hover("tr.term >> nth=0");
+  assert.match(await page.textContent("#detail"), /a16\*b16 = 1, exponent 0; nothing is lost/);
+  await closed(page);
+}
+
+async function units(base) {
+  const page = await opened(base, "u=h100+wgmma+f16+f32&a=-8192+-0.5+-0.25+-0.125&b=1024+1+1+1&c=0x1p23");
+  await page.fill("#units-0", "h100 wgmma e4m3");
+  await page.waitForSelector("#units-0-list li");
+  assert.ok((await page.$$("#units-0-list li")).length > 1);
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  const chosen = await page.textContent("#units-0-list li[aria-selected=true] b");
+  await page.keyboard.press("Enter");
+  await settled(page);
+  assert.equal(await page.inputValue("#units-0"), "h100 " + chosen);
+  await page.fill("#units-0", "h100 mma m16n8k16 f16 f32");
+  await page.keyboard.press("Escape");
+  await settled(page);
+  assert.deepEqual(await values(page), ["-0.75"]);
+  await page.click("#add");
+  await settled(page);
+  await page.click("#units .unit:nth-child(2) .edit");
+  await settled(page);
+  await page.fill("#units .unit:nth-child(2) input[aria-label^='F of']", "26");
+  await settled(page);
+  assert.deepEqual(await values(page), ["-0.75", "-0.875"]);
+  assert.match(await link(page), /F%3D26/);
+  await page.selectOption("#units .unit:nth-child(2) select[aria-label^='rho of']", "RNE-FP16");
+  await settled(page);
+  assert.equal((await codes(page))[1], "0xbb00");
+  assert.match(await page.textContent(".answer:nth-child(2) .who"), /edited/);
+  await page.click("#smallest");
+  await page.waitForFunction(() => /differ/.test(document.getElementById("status").textContent) && !document.getElementById("smallest").disabled, null, { timeout: 60000 });
+  await settled(page);
+  assert.equal(new Set(await codes(page)).size, 2);
+  await page.click("#units .unit:nth-child(2) .remove");
+  await settled(page);
+  assert.equal((await values(page)).length, 1);
+  await page.click("#smallest");
+  assert.match(await page.textContent("#status"), /second unit/);
+  // copies
+  await page.click("#copy");
+  for (const [kind, pattern] of [["link", /#u=h100/], ["command", /bitmma explain hopper '.*' -a/], ["Python", /bitmma\.explain\(unit/], ["JSON", /"parts"/], ["SVG", /<svg/]]) {
+    await page.click(`#copy-kinds button:text-is("${kind}")`);
+    assert.match(await page.inputValue("#copy-text"), pattern, kind);
+  }
+  const png = page.waitForEvent("download");
+  await page.click(`#copy-kinds button:text-is("PNG")`);
+  await page.click("#copy-now");
+  assert.equal((await png).suggestedFilename(), "bitmma.png");
+  await page.keyboard.press("Escape");
+  await closed(page);
+}
+
+function drawn() {
+  const parameters = new URLSearchParams();
+  for (let count = 1 + random(4); count > 0; count -= 1) parameters.append("u", pick(UNITS));
+  for (const key of ["a", "b"]) parameters.set(key, Array.from({ length: 1 + random(6) }, () => pick(WORDS)).join(" "));
+  if (random(2)) parameters.set("c", pick(WORDS));
+  if (random(4) === 0) parameters.set("sa", "2 1");
+  if (random(3) === 0) parameters.set("s", String(random(3)));
+  const view = pick(["dot", "dot", "curve", "formats"]);
+  if (view !== "dot") parameters.set("v", view);
+  if (view === "curve") {
+    parameters.set("d", pick(["uniform", "outliers", "softmax"]));
+    parameters.set("k", String(pick([16, 64, 512])));
+    if (random(2)) parameters.set("p", "64");
+    parameters.set("q", pick(["none", "block"]));
+  }
+  if (view === "formats") {
+    parameters.set("f", pick(["e5m2", "e2m1", "ue8m0", "e4m3fnuz"]));
+    if (random(2)) parameters.set("neg", "1");
+  }
+  return parameters.toString();
+}
+
+/** What is seen of a state. */
+const seen = page => page.evaluate(async () => {
+  await show();
+  const text = view => document.getElementById("view-" + view).innerText;
+  return `${fragment(state)}\n${state.view}\n${text(state.view)}`;
+});
+
+async function links(base) {
+  const page = await opened(base);
+  const fresh = await opened(base);
+  for (let count = 0; count < 100; count += 1) {
+    const before = await seen(page);
+    const there = drawn();
+    await page.evaluate(there => { location.hash = there; }, there);
+    await page.waitForFunction(there => new URLSearchParams(there).get("a") === state.a && new URLSearchParams(there).get("b") === state.b, there);
+    const here = await seen(page);
+    assert.equal(await page.evaluate(() => fragment(stateOf(fragment(state))) === fragment(state)), true, there);
+    if (count % 10 === 0) { // a page of its own shows the same
+      await fresh.goto("about:blank");
+      await fresh.goto(base + "#" + await link(page));
+      await fresh.waitForSelector("body[data-ready]");
+      same(await seen(fresh), here, there);
+    }
+    await page.evaluate(() => undo());
+    same(await seen(page), before, "undo " + there);
+    await page.evaluate(() => redo());
+    same(await seen(page), here, "redo " + there);
+  }
+  await closed(fresh);
+  await closed(page);
+}
+
+async function curves(base, name) {
+  const four = ["h100 wgmma e4m3 f32", "b200 tcgen05 e4m3 f32", "mi300x v_mfma_f32_16x16x32_fp8_fp8", "b200 nvfp4"];
+  const page = await opened(base, new URLSearchParams([...four.map(unit => ["u", unit]), ["a", "1"], ["b", "1"], ["v", "curve"]]).toString());
+  await settled(page);
+  const times = [];
+  for (const k of [14, 13, 14]) {
+    await page.evaluate(at => { const slide = document.getElementById("curve-k"); slide.value = at; slide.dispatchEvent(new Event("input")); }, k - 4);
+    await settled(page);
+    if (k === 14) times.push(Number(await page.getAttribute("#view-curve", "data-milliseconds")));
+  }
+  console.log(`${name}: the curve of four units to K = 16384: ${times.join(", ")} ms`);
+  assert.ok(Math.min(...times) < 1500, String(times));
+  assert.ok((await page.$$("#curve polyline")).length >= 10); // a curve of zeros has no logarithms
+  for (const [id, value] of [["curve-distribution", "softmax"], ["curve-distribution", "own"], ["curve-scaling", "block"]]) {
+    await page.selectOption("#" + id, value);
+    await settled(page);
+  }
+  await page.fill("#curve-values", "1 0.5 0.25 -3 1e-3");
+  await settled(page);
+  assert.match(await page.textContent("#curve"), /5 numbers of your own/);
+  await picture(page, name + "-curve");
+  await page.selectOption("#curve-distribution", "outliers");
+  await settled(page);
+  await picture(page, name + "-curve-outliers");
+  await closed(page);
+}
+
+async function formats(base, name) {
+  const page = await opened(base, "v=formats");
+  await settled(page);
+  for (const format of await page.$$eval("#format option", options => options.map(option => option.value))) {
+    await page.selectOption("#format", format);
+    await settled(page);
+    assert.ok((await page.$$("#format-grid td")).length >= 8, format);
+  }
+  await page.selectOption("#format", "e4m3");
+  await settled(page);
+  await page.hover("#format-grid td:text-is('448') , #format-grid td:has-text('448')");
+  assert.match(await page.textContent("#format-detail"), /0x7e = 448/);
+  await page.check("#negative");
+  await settled(page);
+  assert.match(await page.textContent("#format-grid"), /-448/);
+  assert.equal((await page.$$("#images canvas")).length, 4);
+  await picture(page, name + "-formats");
+  await closed(page);
+}
+
+async function looks(base, name) {
+  for (const colorScheme of ["light", "dark"]) {
+    for (const width of [1280, 390]) {
+      for (const view of ["dot", "curve", "formats"]) {
+        const page = await opened(base, "v=" + view, { colorScheme, viewport: { width, height: 900 }, reducedMotion: width === 390 ? "reduce" : "no-preference" });
+        await settled(page);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        assert.ok(wide <= 0, `${view} at ${width}: ${wide} px too wide`);
+        const unnamed = await page.$$eval("button, input, select, textarea, canvas", all => all.filter(one => {
+          const label = one.getAttribute("aria-label") || one.labels?.[0]?.textContent || one.textContent;
+          return !label?.trim();
+        }).map(one => one.outerHTML));
+        assert.deepEqual(unnamed, []);
+        const [ink, paper] = await page.evaluate(() => [getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]);
+        const sum = text => text.match(/\d+/g).slice(0, 3).map(Number).reduce((x, y) => x + y);
+        assert.equal(sum(ink) < sum(paper), colorScheme === "light");
+        await picture(page, `${name}-${view}-${width}-${colorScheme}`);
+        if (view === "dot" && width === 1280) {
+          await page.click("#theme");
+          assert.notEqual(await page.evaluate(() => getComputedStyle(document.body).color), ink);
+        }
+        await closed(page);
+      }
+    }
+  }
+  // by keys alone: the tabs, the example, a field
+  const page = await opened(base);
+  await page.focus("#tab-dot");
+  await page.keyboard.press("ArrowRight");
+  await settled(page);
+  assert.equal(await page.evaluate(() => [state.view, document.activeElement.id].join()), "curve,tab-curve");
+  await page.keyboard.press("ArrowLeft");
+  await page.focus("#a");
+  await page.keyboard.press("End");
+  await page.keyboard.type(" 5");
+  await settled(page);
+  assert.match(await page.inputValue("#a"), / 5$/);
+  await closed(page);
+}
+
+/** From a key to the page that shows its effect, K = 32 and four units. */
+async function keystrokes(base, name) {
+  const four = ["h100 wgmma f16 f32", "mi300x v_mfma_f32_32x32x8_f16", "mi250x v_mfma_f32_16x16x16f16", "v100 mma m8n8k4 f16 f32"];
+  const numbers = Array.from({ length: 32 }, (_, at) => (at % 2 ? -1 : 1) * (at + 0.5)).join(" ");
+  const page = await opened(base, new URLSearchParams([...four.map(unit => ["u", unit]), ["a", numbers], ["b", numbers], ["c", "1000"]]).toString());
+  const times = await page.evaluate(async () => {
+    const field = document.getElementById("a");
+    const times = [];
+    for (let count = 0; count < 60; count += 1) {
+      const shown = new Promise(done => {
+        const observer = new MutationObserver(() => { observer.disconnect(); done(null); });
+        observer.observe(document.getElementById("pictures"), { childList: true });
+      });
+      const start = performance.now();
+      field.value = field.value.replace(/[\d.]+$/, String(count + 0.25));
+      field.dispatchEvent(new Event("input"));
+      await shown;
+      document.body.getBoundingClientRect(); // laid out, too
+      times.push(performance.now() - start);
+      await new Promise(done => setTimeout(done, 20));
+    }
+    return times.slice(10).sort((one, other) => one - other);
+  });
+  const [quick, median, most] = [0.25, 0.5, 0.95].map(part => times[Math.floor(times.length * part)]);
+  console.log(`${name}: from a key to the page, K = 32, four units: median ${median.toFixed(1)} ms, a quarter below ${quick.toFixed(1)} ms, 95 of 100 below ${most.toFixed(1)} ms`);
+  assert.equal((await page.$$(".answer .value")).length, 4);
+  assert.ok(quick < 16, `${name}: ${quick} ms`); // of a machine that does other work besides, not the median
+  await closed(page);
+}
+
+const all = { presets, inputs, units, links, curves, formats, looks, keystrokes };
+const only = process.env.ONLY?.split(",") ?? Object.keys(all);
+for (const [name, base] of [["server", address], ...(file ? [["file", pathToFileURL(file).href]] : [])]) {
+  for (const test of only) {
+    const start = performance.now();
+    await all[test](base, name);
+    console.log(`${name}: ${test}: ${((performance.now() - start) / 1000).toFixed(1)} s`);
+  }
+}
+await browser.close();
