@@ -91,15 +91,7 @@ const FLUSHES: [(InputFlush, &str); 3] =
 impl Unit {
     /// Reads a unit.
     pub(crate) fn read(asked: &Asked) -> Result<Unit, Error> {
-        let (architecture, words) = split(&asked.unit)?;
-        if words.is_empty() {
-            return Err(Error::new(format!(
-                "'{}' names a chip; add words that name its instruction, as in '{} f16 f32'",
-                asked.unit.trim(),
-                asked.unit.trim()
-            )));
-        }
-        let (found, options) = found(architecture, &words)?;
+        let Meant { found, options, words } = meant(asked.unit.trim())?;
         let mut model = model_of(&found, Revision::Hardware)?;
         let mut step = found.instruction.products();
         if let Some(every) = options.promote_every {
@@ -317,25 +309,40 @@ impl Unit {
     }
 }
 
+/// What the name of a unit means.
+#[derive(Clone)]
+struct Meant {
+    found: Found,
+    options: Options,
+    /// The words after the chip.
+    words: String,
+}
+
 /// Names that are kept.
 const KEPT: usize = 64;
 
-/// What words mean. The search looks at every instruction, and a page asks for the same ones at every key: they are kept.
-fn found(architecture: Architecture, words: &str) -> Result<(Found, Options), Error> {
-    type Known = HashMap<(Architecture, String), (Found, Options)>;
-    static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
-    let key = (architecture, words.to_owned());
+/// What the name of a unit means. The search looks at every chip and instruction, and a page asks for the same ones at every
+/// key: they are kept.
+fn meant(text: &str) -> Result<Meant, Error> {
+    static KNOWN: LazyLock<Mutex<HashMap<String, Meant>>> = LazyLock::new(Mutex::default);
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(found) = known().get(&key) {
-        return Ok(found.clone());
+    if let Some(meant) = known().get(text) {
+        return Ok(meant.clone());
     }
-    let found = find_with_options(architecture, words)?;
+    let (architecture, words) = split(text)?;
+    if words.is_empty() {
+        return Err(Error::new(format!(
+            "'{text}' names a chip; add words that name its instruction, as in '{text} f16 f32'"
+        )));
+    }
+    let (found, options) = find_with_options(architecture, &words)?;
+    let meant = Meant { found, options, words };
     let mut known = known();
     if known.len() >= KEPT {
         known.clear();
     }
-    known.insert(key, found.clone());
-    Ok(found)
+    known.insert(text.to_owned(), meant.clone());
+    Ok(meant)
 }
 
 /// Largest F that the page offers.
