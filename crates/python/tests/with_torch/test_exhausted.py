@@ -99,8 +99,13 @@ def test_what_depends_on_nothing() -> None:
 def test_wrong_calls() -> None:
     with pytest.raises(OptionError, match="operation is 'softmax'; one of acos, acosh"):
         exhausted("softmax", torch.bfloat16)
+    with pytest.raises(OptionError, match=r"operation is \['exp'\]; one of"):
+        exhausted(["exp"], torch.bfloat16)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="dtype is torch.float32; torch.bfloat16 or torch.float16 was expected"):
         exhausted("exp", torch.float32)
+    with pytest.raises(OptionError, match=r"dtype is \[\]; torch.bfloat16"):
+        exhausted("exp", [])  # type: ignore[arg-type]
+    assert exhausted("sqrt", torch.bfloat16, ulps=np.int64(4)).holds  # type: ignore[arg-type]
     for ulps in (0, 0.5, float("nan"), True, "4"):
         with pytest.raises(OptionError, match="ulps is"):
             exhausted("exp", torch.bfloat16, ulps=ulps)  # type: ignore[arg-type]

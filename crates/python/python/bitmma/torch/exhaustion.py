@@ -9,6 +9,7 @@ Exact values are mpmath's, which PyTorch brings, to 80 bits; intervals are wider
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
@@ -236,11 +237,11 @@ def exhausted(operation: str, dtype: torch.dtype, *, ulps: float = 4) -> Exhaust
     value, with its sign, and do not flush subnormal numbers: 4 covers CUDA's functions, as its guide states their errors, and those of processors.
     Sums, products and quotients between them are IEEE's. For each input it is computed what such an implementation may give; ``undecided`` lists those with several results.
     """
-    if operation not in {**ELEMENTARY, **COMPOSED}:
+    if not isinstance(operation, str) or operation not in {**ELEMENTARY, **COMPOSED}:
         raise OptionError(f"operation is {operation!r}; one of {', '.join(sorted({**ELEMENTARY, **COMPOSED}))}")
-    if dtype not in _DTYPES:
+    if not isinstance(dtype, torch.dtype) or dtype not in _DTYPES:
         raise OptionError(f"dtype is {dtype}; torch.bfloat16 or torch.float16 was expected, of which all inputs can be tried")
-    if isinstance(ulps, bool) or not isinstance(ulps, (int, float)) or not 1 <= ulps <= 1 << 20:
+    if isinstance(ulps, bool) or not isinstance(ulps, (float, numbers.Integral)) or not 1 <= ulps <= 1 << 20:
         raise OptionError(f"ulps is {ulps!r}; a number from 1 to 2^20 was expected")
     if (np.float32(2.0**-149) * np.float32(1)) == 0:
         raise Error("this thread flushes subnormal numbers (torch.set_flush_denormal): no result can be relied on")
