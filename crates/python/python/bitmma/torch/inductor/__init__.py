@@ -13,6 +13,7 @@ import torch
 
 from ... import _bitmma
 from ...errors import OptionError
+from . import optimizers
 from .backend import SETTINGS, Backend, Kernel, Options
 from .certificate import Certificate
 from .choices import BestConfigs
@@ -38,7 +39,15 @@ def compile(model: Callable[..., Any], chip: str, *, dynamic: bool | None = None
     """
     if not callable(model):
         raise OptionError(f"{model!r} cannot be compiled; a module or a function was expected")
+    if dynamic is not None and not isinstance(dynamic, bool):
+        raise OptionError(f"dynamic is {dynamic!r}; None, True or False was expected")
+    for name, value in {"fullgraph": fullgraph, "allow_doubtful": options.get("allow_doubtful", False)}.items():
+        if not isinstance(value, bool):
+            raise OptionError(f"{name} is {value!r}; True or False was expected")
+    if not isinstance(chip, str):
+        raise OptionError(f"chip is {chip!r}; a name was expected, as in 'h100'")
     made = Backend(Options(chip, **options))
+    optimizers.check(model)
     fullgraph = fullgraph and not _of_optimizer(model)
     return Compiled(model, torch.compile(model, backend=made, dynamic=dynamic, fullgraph=fullgraph), made, {"dynamic": dynamic, "fullgraph": fullgraph})
 
@@ -100,7 +109,6 @@ def verify(certificate: Certificate | str | os.PathLike[str], model: Any, /, *in
     must be as they were before the certified run.
     """
     certified = certificate if isinstance(certificate, Certificate) else Certificate.load(certificate)
-    torch._dynamo.reset()  # so that every graph is compiled anew
     try:
         compiled = compile(model, **certified.options)
     except TypeError as error:

@@ -10,6 +10,9 @@ from typing import Any
 
 import torch
 
+from ...errors import Error
+from .held import inside
+
 #: Where PyTorch says on which devices parameters are updated at once.
 _MODULE: Any = import_module("torch.optim.optimizer")
 _NAME = "_get_foreach_kernels_supported_devices"
@@ -23,6 +26,15 @@ class _Here(threading.local):
 _HERE = _Here()
 _LOCK = threading.Lock()
 _inside = 0
+
+
+def check(model: Any) -> None:
+    """An error for an optimizer that PyTorch compiles wrongly, whose step this is, or which it encloses: it runs the graph of the first step again, though there is momentum since."""
+    for optimizer in (getattr(model, "__self__", None), *inside(model).values()):
+        groups = optimizer.param_groups if isinstance(optimizer, torch.optim.SGD) else []
+        for place, group in enumerate(groups):
+            if group["momentum"] and not groups[0]["momentum"]:
+                raise Error(f"parameter group 0 of SGD has no momentum, and group {place} has: PyTorch compiles its second step wrongly; put group {place} first")
 
 
 def _devices() -> list[str]:
