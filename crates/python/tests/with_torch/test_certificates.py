@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import os
 import sys
+import types
 from pathlib import Path
 from typing import Any, Callable
 
+import numpy as np
 import pytest
 
 from common import pretended_gpu_or_skip
@@ -201,6 +204,169 @@ def test_what_has_a_digest() -> None:
         Held({"input 0": {"a": [1, object()]}}, strict=True)
 
 
+GLOBAL: Any = None
+QUEUE: collections.deque[torch.Tensor] = collections.deque()
+
+
+class Plain(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.exp()
+
+
+class Counted:
+    """A step that changes its own class."""
+
+    last = torch.zeros(4)
+
+    def __call__(self, compiled: Any, x: torch.Tensor) -> None:
+        Counted.last = compiled(x)
+
+
+class Noted(torch.optim.SGD):
+    """An optimizer with an attribute that it changes."""
+
+    note: Any = None
+
+    def step(self, closure: Any = None) -> None:
+        self.last = [one.grad.clone() for group in self.param_groups for one in group["params"]]
+
+
+@functools.lru_cache
+def cached(dtype: torch.dtype, held: Any = [torch.zeros(4)]) -> torch.Tensor:  # noqa: B006
+    return held[0]
+
+
+def to_global(compiled: Any, x: torch.Tensor) -> None:
+    global GLOBAL
+    GLOBAL = compiled(x)
+
+
+def to_attribute(compiled: Any, x: torch.Tensor) -> None:
+    to_attribute.last = compiled(x)  # type: ignore[attr-defined]
+
+
+def to_queue(compiled: Any, x: torch.Tensor) -> None:
+    QUEUE.append(compiled(x))
+
+
+def to_module(compiled: Any, x: torch.Tensor) -> None:
+    of_users.tensor.copy_(compiled(x))
+
+
+def to_imported(compiled: Any, x: torch.Tensor) -> None:
+    import of_users
+
+    of_users.tensor.copy_(compiled(x))
+
+
+def to_cached(compiled: Any, x: torch.Tensor) -> None:
+    cached(x.dtype).copy_(compiled(x))
+
+
+of_users: Any = types.ModuleType("of_users")
+of_users.tensor = torch.zeros(4)
+
+
+def test_whatever_a_step_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Global names, attributes of functions, classes, modules and optimizers, queues, what a cached function holds."""
+    monkeypatch.setitem(sys.modules, "of_users", of_users)
+    weight, objects = torch.nn.Parameter(torch.ones(4)), np.empty(1, object)
+    objects[0] = torch.zeros(4)
+    optimizer, tensors, slots = Noted([weight], lr=0.1), {torch.zeros(4)}, types.SimpleNamespace(last=0)
+
+    def to_optimizer(x: torch.Tensor) -> None:
+        weight.grad = x
+        optimizer.step()
+
+    steps: tuple[tuple[Callable[..., Any], str], ...] = (
+        (to_global, "step.GLOBAL"),
+        (to_attribute, "step.__dict__['last']"),
+        (to_queue, "step.QUEUE[0]"),
+        (to_module, "step.of_users.tensor"),
+        (to_imported, "step.of_users.tensor"),
+        (to_cached, "step.cached.defaults[0][0]"),
+        (Counted(), "step.__class__.last"),
+        (lambda compiled, x: to_optimizer(compiled(x)), "step.to_optimizer.optimizer.last[0]"),
+        (lambda compiled, x: objects[0].copy_(compiled(x)), "step.objects[0]"),
+        (lambda compiled, x: [one.copy_(compiled(x)) for one in tensors], "step.tensors[0]"),
+        (lambda compiled, x: setattr(slots, "last", compiled(x)), "step.slots.last"),
+    )
+    for place, (step, name) in enumerate(steps):
+        before = Held({"step": step})
+        step(torch.exp, torch.full((4,), float(place)))
+        assert [one for one in before.changed(Held({"step": step})) if not one.endswith(".grad")] == [name]
+
+
+def test_a_result_is_covered_or_refused() -> None:
+    x, run = torch.randn(4), bitmma.torch.compile(Plain(), "h100")
+    owner, double = Owner(), lambda value: value * 2
+    owner.weight = x
+    one, other = ([run.certify(x, step=lambda compiled, x: wrap(function(compiled(x)))).result for wrap in WRAPPERS] for function in (torch.sin, torch.cos))
+    assert all(map(dict.__ne__, one, other)) and len({*map(repr, one)}) > 2
+    for wrong, name in ((lambda x: torch.distributions.Normal(x, 1.0), "Normal"), (iter, "list_iterator"), (lambda x: object(), "object"), (lambda x: Empty(), "Empty")):
+        with pytest.raises(CertificateError, match=rf"the result\[0\] is a value of type {name}"):
+            run.certify(x, step=lambda compiled, x: [wrong([compiled(x)] if wrong is iter else compiled(x))])
+    # functions of libraries are named, methods hold their objects
+    held = [Held({"input 0": value}, strict=True).digests for value in (torch.sin, torch.cos, F.relu, np.sin, len, torch.nn.ReLU(), torch.nn.GELU(), torch.nn.ReLU, owner.scaled, x.add_, [], None)]
+    assert len({*map(repr, held)}) == len(held) and all(held)
+    with pytest.raises(CertificateError, match="input 0 is the function .*<lambda>, which holds nothing"):
+        Held({"input 0": double}, strict=True)
+    numbers = tuple([1, 2])
+    assert Held({"a": numbers, "b": numbers}).digests == Held({"a": tuple([1, 2]), "b": tuple([1, 2])}).digests, "one object or two"
+
+
+class Empty:
+    pass
+
+
+WRAPPERS: list[Any] = [
+    lambda x: collections.deque([x]), str, lambda x: {"a": x}.values(), lambda x: {x}, lambda x: np.array([x, None], object), lambda x: types.SimpleNamespace(x=x), lambda x: frozenset(x.tolist()),
+]  # fmt: skip
+
+
+def test_calls_before_and_modes() -> None:
+    """A certificate is of one compilation, and says under which modes of PyTorch, and from which seed."""
+    scaled = bitmma.torch.compile(lambda x, by: x.exp() * by, "h100")
+    for rows, by in ((4, 0.5), (5, 0.7)):
+        scaled(torch.ones(rows, 64), by)
+    x = torch.randn(6, 64)
+    certificate = scaled.certify(x, 0.9)
+    verify = functools.partial(bitmma.torch.verify, certificate, lambda x, by: x.exp() * by, x, 0.9)
+    assert verify() == []
+    for mode, difference in (
+        (torch.no_grad(), "grad_mode is True, and False"),
+        (torch.inference_mode(), "inference_mode is False, and True"),
+        (torch.autocast("cpu", torch.bfloat16), "autocast is None, and 'torch.bfloat16'"),
+        (torch.autocast("cpu", torch.bfloat16, enabled=False), None),
+    ):
+        with mode:
+            found = verify()
+        assert (difference in found) if difference else not found
+    dropped = bitmma.torch.compile(lambda x: F.dropout(x), "h100")
+    found = []
+    for seed in (0, 0, 1):
+        torch.manual_seed(seed)
+        found.append(dropped.certify(x))
+    assert found[0] == found[1] and "the random numbers' state differs before the run" in found[0].differences(found[2]) and "the random numbers' state" not in certificate.held
+
+
+def test_files_that_are_no_certificates(tmp_path: Path) -> None:
+    certificate = bitmma.torch.compile(Plain(), "h100").certify(torch.ones(4))
+    certificate.save(tmp_path / "run.json")
+    text = (tmp_path / "run.json").read_text()
+    sealed = dataclasses.replace(certificate, options={**certificate.options, "dynamic": "yes"})
+    with pytest.raises(bitmma.Error, match="dynamic is 'yes'; None, True or False was expected"):
+        bitmma.torch.verify(sealed, Plain(), torch.ones(4))
+    for content, message in (
+        ("[" * 200000, "is no certificate: "),
+        (text.replace("{", '{"version": 3, ', 1), "is no certificate: 'version' is in it twice"),
+        (text.replace('"version": 3', '"version": 3.0'), "has version 3.0; 3 was expected"),
+    ):
+        (tmp_path / "wrong.json").write_text(content)
+        with pytest.raises(CertificateError, match=message):
+            bitmma.torch.Certificate.load(tmp_path / "wrong.json")
+
+
 def test_a_training_step_as_a_whole() -> None:
     """Forward and backward passes and the optimizer are the chip's; parameters are updated at once, as on a GPU."""
     x, states = torch.randn(5, 8), {}
@@ -250,6 +416,12 @@ def test_the_step_of_an_optimizer() -> None:
             results.append(list(layer.parameters()))
         assert all(torch.allclose(one, other, atol=1e-6) for one, other in zip(*results))
     layer = torch.nn.Linear(8, 4)
+    groups = [{"params": [layer.weight]}, {"params": [layer.bias], "momentum": 0.9}]
+    wrong = torch.optim.SGD(groups, lr=0.1)
+    for step in (wrong.step, lambda: wrong.step()):
+        with pytest.raises(bitmma.Error, match="parameter group 0 of SGD has no momentum, and group 1 has: .* put group 1 first"):
+            bitmma.torch.compile(step, "h100")
+    bitmma.torch.compile(torch.optim.SGD(groups[::-1], lr=0.1).step, "h100")
     layer(torch.ones(2, 8)).sum().backward()
     fused = torch.optim.Adam(layer.parameters(), fused=True)
     with pytest.raises(bitmma.torch.inductor.outside.OutsideCall, match="outside of what was compiled"):

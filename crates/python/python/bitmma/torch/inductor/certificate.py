@@ -15,13 +15,14 @@ import triton
 
 from ... import _bitmma
 from .held import CertificateError, Held, differing, digest
+from .seeds import SEEDS
 
 if TYPE_CHECKING:
     from ...kernels._triton import Ran
     from .backend import Backend
 
 #: The form of the file.
-VERSION = 2
+VERSION = 3
 #: Lines of a text that say where it came from, and nothing of what it does.
 _WHERE = re.compile(r"^\s*(//.*|\.(file|loc|section|b8|b32|b64)\b.*)?$")
 
@@ -59,11 +60,12 @@ class Certificate:
     """What a model was, how it was compiled, and what it computed and changed."""
 
     about: dict[str, Any]
-    """Releases, and how many multiprocessors the chip has."""
+    """Releases, how many multiprocessors the chip has, and PyTorch's modes."""
     options: dict[str, Any]
     """Those of :class:`Options`, and of :func:`compile`."""
     held: dict[str, str] = field(default_factory=dict)
-    """Digests of what the model and the step hold before the run, by name: parameters, buffers, optimizers, what functions enclose."""
+    """Digests of what the model and the step hold before the run, by name: parameters, buffers, optimizers, what functions enclose; of the random numbers' state, if the run
+    draws any."""
     inputs: dict[str, str] = field(default_factory=dict)
     """Digests of what it was called with."""
     kernels: dict[str, list[str]] = field(default_factory=dict)
@@ -94,15 +96,15 @@ class Certificate:
     def load(path: str | os.PathLike[str]) -> Certificate:
         """Reads it; an error if it was changed."""
         try:
-            content = json.loads(Path(path).read_text())
+            content = json.loads(Path(path).read_text(), object_pairs_hook=_once)
             seal, version = content.pop("seal"), content.pop("version")
-            if version != VERSION:
-                raise CertificateError(f"{os.fspath(path)} has version {version}; {VERSION} was expected")
+            if type(version) is not int or version != VERSION:
+                raise CertificateError(f"{os.fspath(path)} has version {version!r}; {VERSION} was expected")
             found = Certificate(**{one.name: content.pop(one.name) for one in fields(Certificate)})
             found = replace(found, graphs=[Graph(**one) for one in found.graphs])  # type: ignore[arg-type]
             own = found.seal
             found.differences(found)  # each part is of its kind
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CertificateError(f"{os.fspath(path)} is no certificate: {error}") from None
         if content:
             raise CertificateError(f"{os.fspath(path)} is no certificate: {sorted(content)[0]!r} is no part of one")
@@ -127,6 +129,25 @@ class Certificate:
             found += ["the numbers of graphs that ran differ"] if len(self.graphs) != len(other.graphs) else []
         found += _named(differing(self.result, other.result), "")
         return found + _named(differing(self.changed, other.changed), "after the run")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, whose names differ."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is in it twice")
+    return found
+
+
+def _modes() -> dict[str, Any]:
+    """By which PyTorch computes otherwise."""
+    autocast = str(torch.get_autocast_dtype("cpu")) if torch.is_autocast_enabled("cpu") else None
+    return {"grad_mode": torch.is_grad_enabled(), "inference_mode": torch.is_inference_mode_enabled(), "autocast": autocast, "default_dtype": str(torch.get_default_dtype())}
+
+
+def _random() -> dict[str, str]:
+    return {"the random numbers' state": digest(torch.cat(SEEDS.states()))}
 
 
 def _named(names: list[str], when: str) -> list[str]:
@@ -160,17 +181,20 @@ def certified(backend: Backend, how: dict[str, Any], model: Any, step: Any, run:
     called = {**{f"input {place}": one for place, one in enumerate(inputs)}, **{f"input {name}": one for name, one in named.items()}}
     roots = {"model": model, "step": step}
     # before it runs, which may change them
-    before, given = Held(roots), Held(called, strict=True)
+    before, given, random, modes = Held(roots), Held(called, strict=True), _random(), _modes()
     with backend.watched(ran, launched, starts):
         result = run()
     if not graphs:
         raise CertificateError("no graph of the compiled model ran in this thread: there is nothing to certify")
-    changed = {**before.changed(Held(roots)), **given.changed(Held(called, strict=True))}
-    about = {"bitmma": _bitmma.__version__, "torch": torch.__version__, "triton": triton.__version__, "multiprocessors": backend.launcher.device._multiprocessors}
+    drawn = _random()
+    changed = {**before.changed(Held(roots)), **given.changed(Held(called, strict=True)), **(drawn if drawn != random else {})}
+    held = {**before.digests, **(random if drawn != random else {})}
+    about = {"bitmma": _bitmma.__version__, "torch": torch.__version__, "triton": triton.__version__, "multiprocessors": backend.launcher.device._multiprocessors, **modes}
     # how many it has is said once, whether it was given or is known
     options = {**how, **asdict(backend.options), "multiprocessors": about["multiprocessors"]}
     try:
         options = json.loads(json.dumps(options))  # as they are read
     except (TypeError, ValueError) as error:
         raise CertificateError(f"the options cannot be written to a file: {error}") from None
-    return Certificate(about, options, before.digests, given.digests, dict(sorted(kernels.items())), graphs, Held({"the result": result}).digests, changed)
+    returned = Held({"the result": result}, strict=True).digests
+    return Certificate(about, options, held, given.digests, dict(sorted(kernels.items())), graphs, returned, changed)

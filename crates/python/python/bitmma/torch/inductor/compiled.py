@@ -77,11 +77,10 @@ class Compiled(Wrapper):
         return self._backend.emulation.account
 
     def certify(self, *inputs: Any, step: Callable[..., Any] | None = None, **named: Any) -> Certificate:
-        """Runs ``step(compiled, *inputs, **named)``, by default the model on the inputs, and certifies it: digests of what the model, the step and the inputs
+        """Compiles anew, runs ``step(compiled, *inputs, **named)``, by default the model on the inputs, and certifies it: digests of what the model, the step and the inputs
         hold before and after (parameters, buffers, gradients, optimizers, what functions enclose), of each kernel, and of what each graph was given, returned
         and left. Equal runs have equal certificates on every machine (:func:`bitmma.torch.verify`)."""
-        if self._backend.has_symbols and self._how["dynamic"] is None:
-            torch._dynamo.reset()  # what was called before would decide which sizes are compiled
+        torch._dynamo.reset()  # what was called before would decide which sizes and numbers are compiled in
         run = lambda: self(*inputs, **named) if step is None else step(self, *inputs, **named)  # noqa: E731
         return certified(self._backend, self._how, self._model, step, run, inputs, named)
 

@@ -58,16 +58,19 @@ class Seeds:
     @contextlib.contextmanager
     def kept(self) -> Iterator[None]:
         """After this block the generators of GPU and CPU are as before, whatever seeds were set in it."""
-        own, cpu = generators.DEFAULT, torch.random.get_rng_state()
-        self._next()
-        own.offset -= _STEP
-        state = own.get_state()
+        gpu, cpu = self.states()
         try:
             yield
         finally:
             torch.random.set_rng_state(cpu)
             self._next()
-            own.set_state(state)
+            generators.DEFAULT.set_state(gpu)
+
+    def states(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Of the generators of GPU and CPU."""
+        self._next()
+        generators.DEFAULT.offset -= _STEP
+        return generators.DEFAULT.get_state(), torch.random.get_rng_state()
 
     def draw(self, low: int, high: int, size: Any, *, out: torch.Tensor) -> torch.Tensor:
         """``randint.low_out`` of a range of more than 32 bits."""
