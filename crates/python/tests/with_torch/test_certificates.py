@@ -307,7 +307,7 @@ def test_a_result_is_covered_or_refused() -> None:
         with pytest.raises(CertificateError, match=rf"the result\[0\] is a value of type {name}"):
             run.certify(x, step=lambda compiled, x: [wrong([compiled(x)] if wrong is iter else compiled(x))])
     # functions of libraries are named, methods hold their objects
-    held = [Held({"input 0": value}, strict=True).digests for value in (torch.sin, torch.cos, F.relu, np.sin, len, torch.nn.ReLU(), torch.nn.GELU(), torch.nn.ReLU, owner.scaled, x.add_, [], None)]
+    held = [Held({"input 0": value}, strict=True).digests for value in (torch.sin, torch.cos, F.relu, np.sin, len, torch.nn.ReLU(), torch.nn.GELU(), torch.nn.ReLU, owner.scaled, x.add_, [], None, {torch.float16: 1}, {torch.float32: 1})]
     assert len({*map(repr, held)}) == len(held) and all(held)
     with pytest.raises(CertificateError, match="input 0 is the function .*<lambda>, which holds nothing"):
         Held({"input 0": double}, strict=True)

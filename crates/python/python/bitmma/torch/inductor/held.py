@@ -179,10 +179,10 @@ class Held:
         elif isinstance(value, functools._lru_cache_wrapper):
             yield from self._of(path, value.__wrapped__, numbers)
         elif isinstance(value, types.FunctionType):
-            inside = inside(value)
-            if self._strict and not inside:
+            held = inside(value)
+            if self._strict and not held:
                 raise CertificateError(f"{path} is the function {value.__qualname__}, which holds nothing that has a digest; let the step name it instead")
-            for name, one in inside.items():
+            for name, one in held.items():
                 yield from self._of(f"{path}.{name}", one)
         elif isinstance(value, type):
             if _users(value):
@@ -198,8 +198,10 @@ class Held:
     def _of_items(self, path: str, value: Any, numbers: bool) -> Iterator[tuple[str, str]]:
         if isinstance(value, Mapping):
             for place, (name, one) in enumerate(value.items()):
-                label = repr(name) if isinstance(name, (str, int, float, bool, tuple)) else f"item {place}"
-                yield from self._of(f"{path}[{label}]", one, numbers)
+                printed = all(isinstance(each, (str, *_NUMBERS)) for each in (name if isinstance(name, tuple) else [name]))
+                if not printed and self._strict:
+                    yield from self._of(f"{path}.key {place}", name, numbers)
+                yield from self._of(f"{path}[{repr(name) if printed else f'item {place}'}]", one, numbers)
             return
         if isinstance(value, (set, frozenset)):
             value = sorted(value, key=self._content)
