@@ -155,8 +155,6 @@ class Backend:
         self._loaded: dict[str, Any] = {}
         #: The lines of the model that a kernel computes, by the number of its graph and its name.
         self.lines: dict[tuple[int, str], list[str]] = {}
-        #: Whether a graph was compiled for several sizes.
-        self.has_symbols = False
         self._lock = threading.Lock()
         self._watchers: list[_Watcher] = []
 
@@ -206,7 +204,6 @@ class Backend:
         from torch._inductor.compile_fx import compile_fx
 
         graph, lifted = retarget.lifted(graph)
-        self.has_symbols |= any(isinstance(one, torch.SymInt) for one in given)
         retarget.to_gpu(graph, self.options.attention)
         # a model on the CPU says "cpu" where it would say "cuda"
         autocast: dict[str, Any] = {"dtype": torch.get_autocast_dtype("cpu"), "enabled": torch.is_autocast_enabled("cpu")}
