@@ -13,15 +13,27 @@ const askCurve = latest(answer => {
 }, error => { curves = null; by("curve").replaceChildren(make("p", { class: "lost" }, error.message)); }, "slow");
 
 /** Numbers of a text: a user's own file. @param {string} text */
-const numbersOf = text => wordsOf(text).map(Number).filter(Number.isFinite);
+const numbersOf = text => text.split(/[\s,;|()[\]{}]+/).filter(word => word).map(word => {
+  if (!Number.isFinite(Number(word))) throw Error(`'${word}' is not a number; decimals are expected`);
+  return Number(word);
+});
 
 function askForCurve() {
   curveTime = performance.now();
-  const { distribution, scale, seed, k, promote, split, scaling, block, values } = state.curve;
+  /** @type {number[]} */
+  let own = [];
+  try {
+    own = state.curve.distribution === "own" ? numbersOf(state.curve.values) : [];
+  } catch (error) {
+    curves = null;
+    by("curve").replaceChildren(make("p", { class: "lost" }, /** @type {Error} */ (error).message));
+    return Promise.resolve();
+  }
+  const { distribution, scale, seed, k, promote, split, scaling, block } = state.curve;
   return askCurve({
     ask: "curve", units: asked("units"), distribution, scale, seed: Math.max(0, Math.floor(seed)), k: Math.floor(k), scaling, block: Math.floor(block),
     ...(promote > 0 ? { promote: Math.floor(promote) } : {}), ...(split > 1 ? { split: Math.floor(split) } : {}),
-    ...(distribution === "own" ? { values: numbersOf(values) } : {}),
+    ...(distribution === "own" ? { values: own } : {}),
   });
 }
 

@@ -266,8 +266,8 @@ function operandOf(one, name) {
   return { operand, format, list, place };
 }
 
-/** Words of a list that was typed. @param {string} text */
-const wordsOf = text => text.split(/[\s,;|()[\]{}]+/).filter(word => word);
+/** Words of a list that was typed, but for those of a program around it (`tensor`, `dtype=…`), as the server reads them. @param {string} text */
+const wordsOf = text => text.split(/[\s,;|()[\]{}]+/).filter(word => /^[-+\u2212\u2013]?(\.?\d|inf|nan)/i.test(word));
 
 /** Changes one bit of the selected element. @param {number} bit */
 async function flip(bit) {

@@ -165,7 +165,11 @@ impl Narrow {
                     value(&blocks.format, code)
                 });
                 for number in block {
-                    let code = nearest(format, number / scale);
+                    // of a format within wider words the unit reads the upper bits: it cuts
+                    let code = match format.padding_bits {
+                        0 => nearest(format, number / scale),
+                        padding => nearest(&F32, number / scale) & (u64::MAX << padding),
+                    };
                     narrow.codes.push(code);
                     narrow.numbers.push(value(format, code) * scale);
                 }
@@ -225,6 +229,9 @@ fn relative(x: &[f64], y: &[f64], whole: &[f64]) -> Option<f64> {
     let square = |numbers: &mut dyn Iterator<Item = f64>| numbers.map(|one| one * one).sum::<f64>();
     let error = square(&mut x.iter().zip(y).map(|(x, y)| x - y));
     let size = square(&mut whole.iter().copied());
+    if error == 0.0 {
+        return Some(0.0);
+    }
     let ratio = (error / size).sqrt();
     ratio.is_finite().then_some(ratio)
 }
@@ -253,6 +260,10 @@ pub(crate) fn curve(question: &Question) -> Result<Curves, Error> {
     };
     let about = match question.distribution.as_str() {
         "softmax" => format!("A: softmax of rows of {scale}·N(0,1); B: N(0,1)"),
+        "own" if question.values.len() < 2 * SIDE * k => {
+            let (given, taken) = (question.values.len(), 2 * SIDE * k);
+            format!("{given} numbers of your own, again and again: A and B take {taken}")
+        }
         "own" => format!("{} numbers of your own", question.values.len()),
         name => Distribution::named(name, scale)?.to_string(),
     };
@@ -303,6 +314,11 @@ fn of_unit(
     if model.is_integer() {
         return Err(Error::new("it multiplies integers; the curve is of floating-point units"));
     }
+    if model.d == F64 {
+        return Err(Error::new(
+            "it adds in FP64, as the curve's exact sums do; the curve is of narrower units",
+        ));
+    }
     let k = question.k;
     let target = Target::of_model(unit.for_length(unit.step + 1), Some(unit.step))?;
     let is_narrow = model.a.bits() <= 8 && model.b.bits() <= 8;
@@ -314,6 +330,11 @@ fn of_unit(
         return Err(Error::new(format!(
             "blocks of {} elements were asked for; multiples of its K = {} up to {LONGEST} are possible",
             question.block, unit.step
+        )));
+    }
+    if let (true, Some(every)) = (is_block, question.promote) {
+        return Err(Error::new(format!(
+            "promotion every {every} and scales of blocks were asked for: after each block the accumulator is added to FP32 anyway; turn one of them off"
         )));
     }
     let blocks = own.or(is_block.then_some(Blocks { format: F32, size: question.block }));
@@ -350,7 +371,7 @@ fn of_unit(
                 fma: false,
             }),
             split_k: question.split.filter(|parts| *parts > 1),
-            promote_every: if is_block { None } else { question.promote },
+            promote_every: question.promote,
             ..GemmOptions::default()
         };
         let (of_a, of_b) = (x.codes(k, *until, false, model.a)?, y.codes(k, *until, true, model.b)?);

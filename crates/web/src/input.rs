@@ -95,13 +95,17 @@ impl Bits {
 const FRAMES: [&str; 8] =
     ["tensor", "torch.tensor", "array", "np.array", "numpy.array", "jnp.array", "Array", "float32"];
 
+/// What is said of a tensor beside its numbers.
+const KEYWORDS: [&str; 5] = ["dtype=", "device=", "grad_fn=", "layout=", "requires_grad="];
+
 /// The numbers of a list: what stands between them in text, code and output of programs is left out, and typographic minus
 /// signs are read as minus.
 pub(crate) fn words(list: &str) -> Vec<String> {
     let between = |letter: char| letter.is_whitespace() || "[](){},;|\u{a0}".contains(letter);
     let minus = list.replace(['\u{2212}', '\u{2013}'], "-");
     let plain = minus.split(between).filter(|word| !word.is_empty());
-    plain.filter(|word| !FRAMES.contains(word) && !word.contains('=')).map(number_of).collect()
+    let is_number = |word: &&str| !FRAMES.contains(word) && !KEYWORDS.iter().any(|one| word.starts_with(one));
+    plain.filter(is_number).map(number_of).collect()
 }
 
 /// A word without the suffix that C gives to a float.
@@ -117,14 +121,20 @@ pub(crate) fn paste(pasted: &Pasted) -> Result<Rows, Error> {
     let text = pasted.text.trim();
     // `-a '…' -b '…' -c …`, as of the command
     let command = |option: &str| {
-        let rest = text.split_once(&format!("-{option} ")).map(|(_, rest)| rest.trim_start())?;
+        let is_whole =
+            |(at, _): &(usize, &str)| text[..*at].chars().next_back().is_none_or(char::is_whitespace);
+        let (at, found) = text.match_indices(option).find(is_whole)?;
+        let rest = text[at + found.len()..].trim_start();
         match rest.chars().next() {
             Some(quote @ ('\'' | '"')) => rest[1..].split(quote).next().map(str::to_owned),
             _ => rest.split_whitespace().next().map(str::to_owned),
         }
     };
-    if let (Some(a), Some(b)) = (command("a"), command("b")) {
-        return Ok(Rows { a, b: Some(b), c: command("c") });
+    if let (Some(a), Some(b)) = (command("-a "), command("-b ")) {
+        if text.contains("--scale-") {
+            return Err(Error::new("the pasted command has scale factors; paste its options one by one"));
+        }
+        return Ok(Rows { a, b: Some(b), c: command("-c ") });
     }
     let is_mark = |piece: &str| matches!(piece, "·" | "*" | "@" | "+" | "x" | "×" | "⋅");
     let marked = text.split_whitespace().any(is_mark);
@@ -132,9 +142,8 @@ pub(crate) fn paste(pasted: &Pasted) -> Result<Rows, Error> {
         let pieces: Vec<&str> = text.split_whitespace().collect();
         pieces.split(|piece| is_mark(piece)).map(|part| part.join(" ")).collect()
     } else {
-        let lines = text.lines().map(|line| line.trim().trim_start_matches(['a', 'b', 'c', 'A', 'B', 'C']));
-        let lines = lines.map(|line| line.trim_start().trim_start_matches(['=', ':']));
-        lines.filter(|line| !words(line).is_empty()).map(str::to_owned).collect()
+        let lines = unwrapped(text).into_iter().map(|line| unnamed(&line).to_owned());
+        lines.filter(|line| !words(line).is_empty()).collect()
     };
     let mut rows = parts.iter().map(|part| words(part).join(" ")).filter(|row| !row.is_empty());
     let a = rows.next().ok_or_else(|| Error::new("no numbers were pasted"))?;
@@ -143,6 +152,33 @@ pub(crate) fn paste(pasted: &Pasted) -> Result<Rows, Error> {
         return Err(Error::new("more than three rows were pasted; A, B and C are one row each"));
     }
     Ok(Rows { a, b, c })
+}
+
+/// Lines of a text, of which those between brackets are one.
+fn unwrapped(text: &str) -> Vec<String> {
+    let (mut lines, mut open) = (vec![String::new()], 0i32);
+    for line in text.lines() {
+        match lines.last_mut() {
+            Some(last) if open > 0 => last.push_str(&format!(" {line}")),
+            _ => lines.push(line.to_owned()),
+        }
+        open += line
+            .chars()
+            .map(|one| i32::from("[(".contains(one)) - i32::from("])".contains(one)))
+            .sum::<i32>();
+    }
+    lines
+}
+
+/// A line without the name before its numbers: `a = 1 2`, `b: 3 4`, `c 5`.
+fn unnamed(line: &str) -> &str {
+    let line = line.trim();
+    let Some(rest) = line.strip_prefix(['a', 'b', 'c', 'A', 'B', 'C']) else { return line };
+    match rest.chars().next() {
+        Some('=' | ':') => &rest[1..],
+        Some(next) if next.is_whitespace() => rest.trim_start().trim_start_matches(['=', ':']),
+        _ => line,
+    }
 }
 
 /// The number that a code is.

@@ -221,11 +221,16 @@ fn rows_are_pasted_in_many_shapes() {
         ("{1.5f, 2.0F}", "1.5 2.0", None, None),
         ("bitmma explain h100 wgmma -a '1 2' -b \"3 4\" -c 0x1p3", "1 2", Some("3 4"), Some("0x1p3")),
         ("0x3c00 0xff", "0x3c00 0xff", None, None),
+        ("tensor([1, 2,\n        3, 4])", "1 2 3 4", None, None),
+        ("array([1., 2.])\narray([3., 4.])", "1. 2.", Some("3. 4."), None),
+        ("a 1 2\nb 3 4", "1 2", Some("3 4"), None),
     ] {
         let rows = ok(&json!({"ask": "paste", "text": given}));
         assert_eq!((text(&rows["a"]), rows["b"].as_str(), rows["c"].as_str()), (a, b, c), "{given}");
     }
     assert!(error(r#"{"ask":"paste","text":" "}"#).contains("no numbers"));
+    let scaled = json!({"ask": "paste", "text": "bitmma explain b200 nvfp4 --scale-a '9' --scale-b '8' -a '1 2' -b '3 4'"});
+    assert!(error(&scaled.to_string()).contains("scale factors"));
 }
 
 #[test]
@@ -264,14 +269,26 @@ fn last(curve: &Value, which: &str) -> f64 {
 }
 
 #[test]
+fn the_curve_says_what_it_cannot() {
+    let own = json!({"distribution": "own", "values": [1, 0.5, 2], "k": 16});
+    let found = curve(&["hopper mma.m8n8k4.f64.f64.f64.f64", "a100 mma m16n8k8 tf32"], &own);
+    assert!(text(&found["units"][0]["error"]).contains("adds in FP64"), "{found}");
+    assert_eq!(text(&found["about"]), "3 numbers of your own, again and again: A and B take 256");
+    // a TF32 unit reads the upper bits of FP32 words
+    let cut = json!({"distribution": "own", "values": [1.0 + 3.0 / 4096.0], "k": 16});
+    let found = curve(&["a100 mma m16n8k8 tf32"], &cut);
+    let lost = 1.0 - 1.0 / ((1.0 + 3.0 / 4096.0) * (1.0 + 3.0 / 4096.0));
+    assert!((last(&found["units"][0], "quantization") - lost).abs() < 1e-9, "{found}");
+    let zeros = curve(&["h100 wgmma f16 f32"], &json!({"distribution": "own", "values": [0], "k": 16}));
+    assert_eq!(last(&zeros["units"][0], "total"), 0.0);
+    let both = curve(&["h100 wgmma e4m3 f32"], &json!({"promote": 64, "scaling": "block"}));
+    assert!(text(&both["units"][0]["error"]).contains("turn one of them off"), "{both}");
+}
+
+#[test]
 fn the_curve_tells_formats_from_sums() {
-    let answer = curve(
-        &["h100 mma.m8n8k4.f64.f64.f64.f64", "h100 wgmma e4m3 f32", "b200 tcgen05 e4m3 f32"],
-        &json!({}),
-    );
-    let [double, hopper, blackwell] = [0, 1, 2].map(|place| answer["units"][place].clone());
-    assert_eq!(double["quantization"].as_array().expect("a list").last(), Some(&json!(0.0)));
-    assert!(last(&double, "accumulation") < 1e-14, "{double}");
+    let answer = curve(&["h100 wgmma e4m3 f32", "b200 tcgen05 e4m3 f32"], &json!({}));
+    let [hopper, blackwell] = [0, 1].map(|place| answer["units"][place].clone());
     assert_eq!(hopper["quantization"], blackwell["quantization"]);
     assert!((0.01..0.1).contains(&last(&hopper, "quantization")), "{hopper}");
     assert!(last(&hopper, "accumulation") > 100.0 * last(&blackwell, "accumulation"), "{hopper} {blackwell}");
