@@ -70,7 +70,7 @@ fn answer((kind, rest): (String, Value)) -> Result<String, Error> {
         "start" => json(Start {
             version: env!("CARGO_PKG_VERSION"),
             architectures: search::chips(),
-            formats: format::NARROW.map(|format| format.name).to_vec(),
+            formats: format::narrow().collect(),
             presets: preset::all(),
         }),
         // instructions that words may mean

@@ -4,17 +4,19 @@ use bitmma_analysis::number;
 use bitmma_engine::arithmetic::exact::Exact;
 use bitmma_engine::formats::alias::find;
 use bitmma_engine::formats::text::{display, display_hex_float, hex};
-use bitmma_engine::formats::{
-    Class, E2M1, E2M3, E3M2, E4M3, E4M3FNUZ, E5M2, E5M2FNUZ, Format, Overflow, Real, Rounding, UE4M3, UE8M0,
-    decode, encode,
-};
+use bitmma_engine::formats::{Class, FORMATS, Format, Overflow, Real, Rounding, decode, encode};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::input::Bits;
 
-/// Formats that are shown whole.
-pub(crate) const NARROW: [Format; 9] = [E4M3, E5M2, E4M3FNUZ, E5M2FNUZ, E3M2, E2M3, E2M1, UE8M0, UE4M3];
+/// Bits of a format that is shown whole, at most.
+const WIDEST: u32 = 8;
+
+/// Formats that are shown whole, by name.
+pub(crate) fn narrow() -> impl Iterator<Item = &'static str> {
+    FORMATS.into_iter().filter(|format| format.bits() <= WIDEST).map(|format| format.name)
+}
 
 /// A format by any of its names.
 #[derive(Deserialize)]
@@ -100,8 +102,8 @@ fn interval(format: &Format, code: u64, finite: &[u64]) -> Option<(String, bool,
 /// The table of a format.
 pub(crate) fn table(question: &Question) -> Result<Table, Error> {
     let format = find(&question.format)?;
-    if !NARROW.contains(&format) {
-        let names = NARROW.map(|format| format.name).join(", ");
+    if !narrow().any(|name| name == format.name) {
+        let names = narrow().collect::<Vec<_>>().join(", ");
         return Err(Error::new(format!("{format} is not shown whole; one of {names} is")));
     }
     let codes = 0..=format.max_code();
