@@ -28,6 +28,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("bitmma analyze bounds", "takes minutes, and writes a folder"),
     ("bitmma report", "takes minutes, and writes a folder; tests/cli/report.rs runs it"),
     ("bitmma bench", "prints how fast this machine is"),
+    ("bitmma explore", "serves until Ctrl-C; crates/web/tests and web/test run it"),
     ("bitmma generate", "writes files; tests of the documents run it"),
 ];
 
