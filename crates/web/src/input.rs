@@ -98,7 +98,7 @@ const FRAMES: [&str; 8] =
 /// What is said of a tensor beside its numbers.
 const KEYWORDS: [&str; 5] = ["dtype=", "device=", "grad_fn=", "layout=", "requires_grad="];
 
-/// The numbers of a list: what stands between them in text, code and output of programs is left out, and typographic minus
+/// The numbers of a list: separators of text, code and output of programs are left out, and typographic minus
 /// signs are read as minus.
 pub(crate) fn words(list: &str) -> Vec<String> {
     let between = |letter: char| letter.is_whitespace() || "[](){},;|\u{a0}".contains(letter);

@@ -1,6 +1,6 @@
 //! What the WebAssembly module exports: a buffer, and the function that reads a question from it and leaves the answer there.
 #![allow(unsafe_code)] // names that are exported; no memory is touched but by safe code
-#![allow(unreachable_pub)] // whoever has the module calls them
+#![allow(unreachable_pub)] // JavaScript that loads the module calls them
 
 use std::sync::{Mutex, PoisonError};
 
