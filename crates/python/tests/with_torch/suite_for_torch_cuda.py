@@ -608,6 +608,25 @@ def test_types_that_only_gpus_have():
     assert torch.histc(whole, 5, 0, 5).tolist() == [1, 2, 0, 0, 1] == torch.histc(whole.float(), 5, 0, 5).tolist()
     assert torch.histc(whole, 3).tolist() == torch.histc(whole.float(), 3).tolist() and torch.histc(whole, 3).dtype == torch.int32
 
+def test_no_library_factorizes_or_solves_narrow_types():
+    for dtype in (torch.float16, torch.bfloat16):
+        x = torch.eye(4, device="cuda", dtype=dtype)
+        for name in ("svdvals", "qr", "eigvalsh", "cholesky", "lu_factor", "det"):
+            with pytest.raises((RuntimeError, NotImplementedError), match="not implemented for"):
+                getattr(torch.linalg, name)(x)
+        with pytest.raises((RuntimeError, NotImplementedError), match="not implemented for"):
+            torch.linalg.solve_triangular(x, x, upper=True)
+
+
+@pytest.mark.skipif(not hasattr(torch, "bcomplex32"), reason="PyTorch 2.15 has complex numbers of two BF16")
+def test_complex_numbers_of_bf16():
+    x = (torch.randn(16, device="cuda") * 2.0**20).bfloat16()
+    found = torch.fft.rfft(x)
+    expected = torch.fft.rfft(x.float())
+    assert found.dtype == torch.bcomplex32 and torch.equal(torch.view_as_real(found.to(torch.complex64)), torch.view_as_real(expected).bfloat16().float())
+    back = torch.fft.irfft(found)
+    assert back.dtype == torch.bfloat16 and torch.equal(back, torch.fft.irfft(found.to(torch.complex64)).bfloat16())
+
 
 def test_what_only_cpus_have_is_refused():
     x = torch.ones(16, 16, device="cuda")
