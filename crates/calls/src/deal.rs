@@ -218,7 +218,7 @@ mod tests {
     fn plan(deal: Deal) -> Plan {
         let order = if deal.kind == DealKind::None { MergeOrder::None } else { MergeOrder::Serial };
         Plan {
-            format: FormatTag::V1,
+            format: FormatTag::Only,
             deal,
             merge: Merge { order, ..Merge::default() },
             evidence: Evidence::Derived,

@@ -28,7 +28,7 @@ impl Plan {
     /// One chain of an instruction along K, with the epilogue of `torch._scaled_mm`.
     pub fn chain(arch: Architecture, instruction: impl Into<String>) -> Plan {
         Plan {
-            format: FormatTag::V1,
+            format: FormatTag::Only,
             arch,
             instruction: Some(instruction.into()),
             model: None,

@@ -6,12 +6,29 @@ use bitmma_engine::gemm::schedule::{Merge, Multiply, Simt};
 use bitmma_engine::gemm::{ScaleBlocks, ScaleOrder};
 use serde::{Deserialize, Serialize};
 
-/// The version of the record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum FormatTag {
-    /// The only one there is.
-    #[serde(rename = "bitmma-plan/1")]
-    V1,
+/// What has one value yet, which is written so that a file says it, and so that any other is refused.
+macro_rules! only {
+    ($($(#[$doc:meta])* $name:ident = $value:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum $name {
+            /// The only one there is.
+            #[default]
+            #[serde(rename = $value)]
+            Only,
+        }
+    )*};
+}
+
+only! {
+    /// The version of the record.
+    FormatTag = "bitmma-plan/1";
+    /// Where a sum starts.
+    Zero = "+0";
+    /// Whether a bias is added; nobody has recorded one (rule 26).
+    Bias = "none";
+    /// Codes of NaN results: all bits set but the sign, 7fffffff, 7fff, 7f (rule 24).
+    NanCode = "canonical";
 }
 
 /// How well a plan is proven.
@@ -161,15 +178,6 @@ impl Default for Deal {
     }
 }
 
-/// Where a sum starts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Zero {
-    /// From +0.
-    #[default]
-    #[serde(rename = "+0")]
-    PlusZero,
-}
-
 /// When a part's accumulator is moved to an FP32 sum (rule 9).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -192,15 +200,6 @@ pub enum Alpha {
     Host,
 }
 
-/// Whether a bias is added.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Bias {
-    /// None; nobody has recorded one (rule 26).
-    #[default]
-    None,
-}
-
 /// Where scale_result is applied (rule 23).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -221,15 +220,6 @@ pub enum Through {
     F32,
     /// None: the exact product is rounded to D once.
     None,
-}
-
-/// Codes of NaN results.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum NanCode {
-    /// All bits set but the sign: 7fffffff, 7fff, 7f (rule 24).
-    #[default]
-    Canonical,
 }
 
 /// What happens to the merged number (rules 20 to 26).
@@ -257,11 +247,11 @@ impl Default for Epilogue {
         Epilogue {
             alpha: Alpha::Scales,
             multiply: Multiply::FmaZero,
-            bias: Bias::None,
+            bias: Bias::Only,
             scale_result: ScaleResult::Fp8Only,
             through: Through::F32,
             saturate: true,
-            nan: NanCode::Canonical,
+            nan: NanCode::Only,
         }
     }
 }
