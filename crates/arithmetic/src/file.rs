@@ -28,9 +28,6 @@ struct File {
     parameters: Vec<(Parameter, Given)>,
     flush_operands: Option<InputFlush>,
     flush_accumulator: Option<InputFlush>,
-    // what the two above were before they were two: read, not written
-    flush_inputs: Option<bool>,
-    flush_keeps_sign: Option<bool>,
     nan: Option<u64>,
     scale: Option<ScaleTable>,
     lowering: Option<LoweringTable>,
@@ -38,8 +35,7 @@ struct File {
 
 /// The keys before and after those of the parameters.
 const BEFORE: [&str; 6] = ["model", "A", "B", "C", "D", "rho"];
-const AFTER: [&str; 7] =
-    ["flush_operands", "flush_accumulator", "flush_inputs", "flush_keeps_sign", "nan", "scale", "lowering"];
+const AFTER: [&str; 5] = ["flush_operands", "flush_accumulator", "nan", "scale", "lowering"];
 
 /// Every key.
 static KEYS: LazyLock<Vec<&'static str>> =
@@ -106,8 +102,6 @@ impl<'de> Visitor<'de> for Reader {
                 "rho" => file.rho = map.next_value()?,
                 "flush_operands" => file.flush_operands = Some(map.next_value()?),
                 "flush_accumulator" => file.flush_accumulator = Some(map.next_value()?),
-                "flush_inputs" => file.flush_inputs = Some(map.next_value()?),
-                "flush_keeps_sign" => file.flush_keeps_sign = Some(map.next_value()?),
                 "nan" => file.nan = Some(map.next_value()?),
                 "scale" => file.scale = Some(map.next_value()?),
                 "lowering" => file.lowering = Some(map.next_value()?),
@@ -214,8 +208,7 @@ impl Model {
     /// `rho`, and what the family has of `L_max`, `P`, `G`, `F`, `F_c` (left out: F), `F2`, `e_zero` (left out: a
     /// zero term brings no exponent), `e_zero_c`, `term_rounding` (`RZ`), `sum_rounding` (`RD`), `renormalize`
     /// (false), `product_overflow`, `flush_operands` and `flush_accumulator` (`never`), `nan`; tables `[scale]` and
-    /// `[lowering]`. The keys `flush_inputs` and `flush_keeps_sign` of older files are read too: `true` and `false`
-    /// mean `positive` for A, B and C, `true` and `true` mean `signed`.
+    /// `[lowering]`.
     pub fn from_toml(text: &str) -> Result<Model, ModelError> {
         let file: File = toml::from_str(text).map_err(|error| ModelError::File(error.to_string()))?;
         let model = file.into_model()?;
@@ -314,10 +307,9 @@ impl File {
     fn into_model(self) -> Result<Model, ModelError> {
         let operation = self.operation()?;
         let conversion = named(&self.rho)?;
-        let [flush_operands, flush_accumulator] = self.flushes()?;
         let mut model = Model {
-            flush_operands,
-            flush_accumulator,
+            flush_operands: self.flush_operands.unwrap_or_default(),
+            flush_accumulator: self.flush_accumulator.unwrap_or_default(),
             nan_code: self.nan,
             lowering: self.lowering.unwrap_or_default().into_lowering()?,
             scale: self
@@ -331,25 +323,6 @@ impl File {
             None => model.last_conversion().container(),
         };
         Ok(model)
-    }
-
-    /// What is flushed of A and B, and of C.
-    fn flushes(&self) -> Result<[InputFlush; 2], ModelError> {
-        let wrong = |text: &str| Err(ModelError::File(text.to_owned()));
-        match (self.flush_inputs, self.flush_keeps_sign) {
-            (None, None) => {
-                let flush = |given: Option<InputFlush>| given.unwrap_or_default();
-                Ok([flush(self.flush_operands), flush(self.flush_accumulator)])
-            }
-            _ if self.flush_operands.is_some() || self.flush_accumulator.is_some() => wrong(
-                "flush_inputs and flush_keeps_sign are the older keys for flush_operands and flush_accumulator; \
-                 give either",
-            ),
-            (Some(true), Some(true)) => Ok([InputFlush::Signed; 2]),
-            (Some(true), _) => Ok([InputFlush::Positive; 2]),
-            (_, Some(true)) => wrong("flush_keeps_sign is true; flush_inputs must be true too"),
-            _ => Ok([InputFlush::Never; 2]),
-        }
     }
 }
 

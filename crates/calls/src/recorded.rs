@@ -35,10 +35,10 @@ pub struct Index {
     pub format: String,
     /// GPU, driver, library and caller, in words.
     pub device: String,
-    /// Compute capability, as in `sm_89`; read from `device` where it is left out.
-    pub capability: Option<String>,
-    /// Version of cuBLASLt; read from `device` where it is left out.
-    pub cublaslt: Option<String>,
+    /// Compute capability, as in `sm_89`.
+    pub capability: String,
+    /// Version of cuBLASLt.
+    pub cublaslt: String,
     /// Multiprocessors.
     pub sm_count: Option<usize>,
     /// The archive beside the index; `calls.npz` where it is left out.
@@ -232,17 +232,8 @@ impl Recording {
         }
         let folder = index_path.parent().unwrap_or(Path::new("."));
         let arrays = Archive::open(&folder.join(index.arrays.as_deref().unwrap_or("calls.npz")))?;
-        let word = |start: &str| {
-            let (_, rest) = index.device.split_once(start)?;
-            Some(rest.split([',', ' ', ')']).next().unwrap_or("").to_owned())
-        };
-        let missing =
-            |what: &str| Error::file(&index_path, format!("neither {what} nor device says which it was"));
-        let capability =
-            index.capability.clone().or_else(|| word("(").filter(|word| word.starts_with("sm_")));
-        let capability = Capability::parse(&capability.ok_or_else(|| missing("capability"))?)?;
-        let version =
-            index.cublaslt.clone().or_else(|| word("cuBLASLt ")).ok_or_else(|| missing("cublaslt"))?;
+        let capability = Capability::parse(&index.capability)?;
+        let version = index.cublaslt.clone();
         Ok(Recording { index, arrays, capability, version })
     }
 

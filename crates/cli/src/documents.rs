@@ -226,11 +226,6 @@ fn models() -> String {
              +0), `signed` (zero of their sign)",
             "never",
         ),
-        (
-            "flush_inputs, flush_keeps_sign",
-            "the older keys for both: true and false mean positive, true and true mean signed; read, not written",
-            "false",
-        ),
         ("[scale] format, block", "format of the scale factors, elements that share one", "no scale factors"),
         (
             "[lowering] widen_operands, widen_accumulator, order, chains, add_accumulator_last, narrow_output",

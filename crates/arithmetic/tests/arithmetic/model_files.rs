@@ -162,26 +162,17 @@ fn defaults() {
     assert_eq!(sum, expected);
 }
 
-/// `flush_inputs` and `flush_keeps_sign`, which files had before A and B, and C, were flushed each by a key.
+/// A and B, and C, are flushed each by its key.
 #[test]
-fn older_keys_mean_what_they_meant() {
+fn operands_and_the_accumulator_are_flushed_each_by_a_key() {
     let read = |lines: &str| {
         let model = Model::from_toml(&format!("{SHORT}{lines}")).expect("reads");
         [model.flush_operands, model.flush_accumulator]
     };
-    assert_eq!(read("flush_inputs = true\n"), [InputFlush::Positive; 2]);
-    assert_eq!(read("flush_inputs = true\nflush_keeps_sign = false\n"), [InputFlush::Positive; 2]);
-    assert_eq!(read("flush_inputs = true\nflush_keeps_sign = true\n"), [InputFlush::Signed; 2]);
-    assert_eq!(read("flush_inputs = false\nflush_keeps_sign = false\n"), [InputFlush::Never; 2]);
+    assert_eq!(read(""), [InputFlush::Never; 2]);
     assert_eq!(read("flush_operands = 'never'\n"), [InputFlush::Never; 2]);
     assert_eq!(read("flush_operands = 'signed'\n"), [InputFlush::Signed, InputFlush::Never]);
     assert_eq!(read("flush_accumulator = 'positive'\n"), [InputFlush::Never, InputFlush::Positive]);
-    assert_eq!(
-        refused(&format!("{SHORT}flush_keeps_sign = true\n")),
-        "model file: flush_keeps_sign is true; flush_inputs must be true too"
-    );
-    let both = refused(&format!("{SHORT}flush_inputs = true\nflush_operands = 'signed'\n"));
-    assert!(both.starts_with("model file: flush_inputs and flush_keeps_sign are the older keys"), "{both}");
 }
 
 /// The words after a conversion's format.
