@@ -207,19 +207,19 @@ fn npy_files_that_lie_are_refused() {
     // a header that claims four gigabytes, one of 20,000 bytes, and a great many brackets
     run(b"\x93NUMPY\x02\x00\xff\xff\xff\xff{'descr'", &["a header of 4294967295 bytes; 10000"]);
     run(&npy_with(&" ".repeat(20_000), &[]), &["a header of 2", "10000"]);
-    run(&npy_with(&"(".repeat(9_000), &[]), &["brackets"]);
+    run(&npy_with(&"(".repeat(9_000), &[]), &["recurse"]);
     // dimensions that overflow, also with a zero among them
     let sized = |shape: &str| npy("<f2", false, shape, &[0; 512]);
     for shape in ["(4294967296, 4294967296)", "(9223372036854775807, 3)", "(4294967296, 0, 4294967296)"] {
         run(&sized(shape), &[&format!("multiply to more than 64 bits hold: {shape}\n")]);
     }
-    run(&sized("(99999999999999999999, 1)"), &["dimension 99999999999999999999 cannot be held"]);
+    run(&sized("(99999999999999999999, 1)"), &["'shape': "]);
     run(&sized("(9223372036854775807, 2)"), &["take more bytes than there are; 512 follow"]);
     run(
         &sized("(1000000, 1000000)"),
         &["1000000×1000000 of float16 ('<f2') take 2000000000000 bytes; 512 follow"],
     );
-    run(&sized("(-16, 16)"), &["negative"]);
+    run(&sized("(-16, 16)"), &["-16"]);
     run(&sized("16"), &["shape"]);
     // no dictionary that NumPy would write
     for header in [
@@ -231,7 +231,9 @@ fn npy_files_that_lie_are_refused() {
         "{'descr': 3, 'fortran_order': False, 'shape': (16, 16)}",
         "{'descr': '<q7', 'fortran_order': False, 'shape': (16, 16)}",
         "{'descr': '', 'fortran_order': False, 'shape': (16, 16)}",
-        "{'descr': '<f2', 'fortran_order': False, 'shape': (0x10, 16)}",
+        "{'descr': '<f2', 'descr': '<f2', 'fortran_order': False, 'shape': (16, 16)}",
+        "{'descr': '<f2', 'fortran_order': False, 'shape': (16, 16), 'more': 1}",
+        "{'descr': '<f2', 'fortran_order': False, 'shape': (16L, 16L)}",
         "{'descr': '<f2', 'fortran_order': False, 'shape': (16, 16",
         "{'descr': '<f2, 'fortran_order': False, 'shape': (16, 16)}",
         "{'descr': '<f2', 'fortran_order': False, 'shape': (16, 16)} + print()",
@@ -240,7 +242,7 @@ fn npy_files_that_lie_are_refused() {
     ] {
         run(&npy_with(header, &[0; 512]), &[]);
     }
-    run(&npy_with("\u{fffd}", &[0; 512]), &["the header holds"]);
+    run(&npy_with("\u{fffd}", &[0; 512]), &["the header is not a dictionary"]);
 }
 
 #[test]
