@@ -183,7 +183,9 @@ fn every_example_of_every_help_fits() {
                 } else {
                     fits(line, &text, columns, &words);
                     let name = if name.is_empty() { "bitmma" } else { &name };
-                    is_kept(&format!("help/{name}-{}-{columns}.txt", place + 1), &text);
+                    if columns == 80 {
+                        is_kept(&format!("help/{name}-{}.txt", place + 1), &text);
+                    }
                 }
             }
         }

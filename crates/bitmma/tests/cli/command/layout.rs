@@ -1,4 +1,4 @@
-//! What a terminal of 80, 100 and 160 columns shows: snapshots, and no word broken.
+//! What a terminal of 80, 100 and 160 columns shows: no word broken, and snapshots of the narrow one and the wide one.
 //!
 //! `BITMMA_SNAPSHOTS=write` renews the files in `snapshots/`; look at the difference before you commit it.
 
@@ -42,7 +42,9 @@ fn tables_fit_the_terminal() {
         for columns in [80, 100, 160] {
             let text = shown(arguments, Some(columns));
             fits(name, &text, columns, &words);
-            is_kept(&format!("{name}-{columns}.txt"), &text);
+            if columns != 100 {
+                is_kept(&format!("{name}-{columns}.txt"), &text);
+            }
         }
     }
 }
