@@ -14,7 +14,7 @@ use bitmma_calls::scaled::{Recipe, decide_scaled};
 use bitmma_calls::torch::{Layout, Request};
 use bitmma_calls::{Error, execute};
 use bitmma_engine::formats::{BF16, E4M3, F32, Format};
-use bitmma_engine::threads;
+use bitmma_engine::{Matrix, threads};
 use clap::ValueEnum;
 
 use crate::count::count;
@@ -23,7 +23,7 @@ use crate::files::{Output, Source};
 use crate::layout::longer;
 use crate::{operands, output, values};
 
-pub(crate) use report::{Called, summary};
+pub(crate) use report::{Called, product, summary};
 pub(crate) use sources::{SourceArguments, format_parser};
 
 const HELP: &str = "\
@@ -221,6 +221,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(if differs { Outcome::Differs } else { Outcome::Agrees })
 }
 
+/// FP32 scales of blocks, or of rows and columns.
+pub(crate) fn scales_of(a: &Source, b: &Source, transposed: bool) -> Result<(Matrix, Matrix), Failure> {
+    let a = operands::read("--scale-a", a, F32, false)?;
+    Ok((a, operands::read("--scale-b", b, F32, transposed)?))
+}
+
 fn read(arguments: &Arguments, out: Format) -> Result<Operands, Failure> {
     let usual = if arguments.function == Function::ScaledMm { E4M3 } else { BF16 };
     let of_a = arguments.type_a.unwrap_or(usual);
@@ -242,10 +248,7 @@ fn read(arguments: &Arguments, out: Format) -> Result<Operands, Failure> {
             scales.a = number("--scale-a", &arguments.scale_a, scales.a)?;
             scales.b = number("--scale-b", &arguments.scale_b, scales.b)?;
         }
-        (Some(of_a), Some(of_b)) => {
-            let of_a = operands::read("--scale-a", &of_a, F32, false)?;
-            blocks = Some((of_a, operands::read("--scale-b", &of_b, F32, transposed)?));
-        }
+        (Some(of_a), Some(of_b)) => blocks = Some(scales_of(&of_a, &of_b, transposed)?),
         _ => bail!("--scale-a and --scale-b are both numbers or both files"),
     }
     if let Some(text) = &arguments.scale_result {

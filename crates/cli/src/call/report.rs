@@ -1,5 +1,7 @@
 //! What `bitmma call` prints.
 
+use std::path::Path;
+
 use bitmma_calls::call::Operands;
 use bitmma_calls::compare::{Cause, Comparison};
 use bitmma_calls::explain::Explanation;
@@ -49,17 +51,18 @@ pub(crate) fn summary(decision: &Decision) -> String {
     text
 }
 
+/// What was multiplied into which file, and by which plan.
+pub(crate) fn product(given: &Operands, out: &Path, decision: &Decision) -> String {
+    let (m, n, k) = given.call(None).shape();
+    let (a, b, d, file) = (given.a.format(), given.b.format(), given.out, out.display());
+    format!("{m}×{k} {a} · {k}×{n} {b} = {m}×{n} {d} in {file}\n{}", summary(decision))
+}
+
 impl<'d> Done<'d> {
     pub(super) fn text(&self) -> String {
-        let (m, n, k) = self.given.call(None).shape();
-        let (a, b, out) = (self.given.a.format(), self.given.b.format(), self.given.out);
-        let mut text = format!(
-            "{} on {}: {m}×{k} {a} · {k}×{n} {b} = {m}×{n} {out} in {}\n",
-            self.arguments.function.name(),
-            self.platform.name(),
-            self.arguments.out.display()
-        );
-        text += &summary(&self.decision);
+        let (function, platform) = (self.arguments.function.name(), self.platform.name());
+        let product = product(self.given, &self.arguments.out, &self.decision);
+        let mut text = format!("{function} on {platform}: {product}");
         if let Some(explanation) = &self.explanation {
             explanation.lines().iter().for_each(|line| text += &format!("  {line}\n"));
         }
@@ -71,8 +74,6 @@ impl<'d> Done<'d> {
     }
 
     pub(super) fn json(&'d self) -> impl Serialize {
-        let (m, n, k) = self.given.call(None).shape();
-        let Operands { a, b, out, .. } = self.given;
         let compared = |(platform, decision, comparison): &'d (Platform, Decision, Comparison)| {
             object! {
                 platform: platform.name(),
@@ -85,16 +86,7 @@ impl<'d> Done<'d> {
         object! {
             function: self.arguments.function.name(),
             #[serde(flatten)]
-            call: Called {
-                platform: self.platform.name(),
-                m,
-                n,
-                k,
-                a: a.format().name,
-                b: b.format().name,
-                out: out.name,
-                decision: &self.decision,
-            },
+            call: Called::new(&self.platform, self.given, &self.decision),
             fast: self.arguments.fast,
             explanation: self.explanation.as_ref().map(Explanation::lines),
             comparisons: self.comparisons.iter().map(compared).collect::<Vec<_>>(),
@@ -105,15 +97,23 @@ impl<'d> Done<'d> {
 /// A product as a platform computes it.
 #[derive(Serialize)]
 pub(crate) struct Called<'d> {
-    pub(crate) platform: String,
-    pub(crate) m: usize,
-    pub(crate) n: usize,
-    pub(crate) k: usize,
-    pub(crate) a: &'static str,
-    pub(crate) b: &'static str,
-    pub(crate) out: &'static str,
+    platform: String,
+    m: usize,
+    n: usize,
+    k: usize,
+    a: &'static str,
+    b: &'static str,
+    out: &'static str,
     #[serde(flatten)]
-    pub(crate) decision: &'d Decision,
+    decision: &'d Decision,
+}
+
+impl<'d> Called<'d> {
+    pub(crate) fn new(platform: &Platform, given: &Operands, decision: &'d Decision) -> Called<'d> {
+        let (m, n, k) = given.call(None).shape();
+        let (a, b, out) = (given.a.format().name, given.b.format().name, given.out.name);
+        Called { platform: platform.name(), m, n, k, a, b, out, decision }
+    }
 }
 
 fn differences(comparison: &Comparison, digits: usize) -> String {

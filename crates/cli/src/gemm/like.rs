@@ -167,10 +167,7 @@ pub(super) fn run(arguments: &Arguments, platform: &str) -> Result<Outcome, Fail
     let b = operands::read("--b", &files.b, of_b, files.b_transposed)?;
     let blocks = match (&files.scale_a, &files.scale_b) {
         (None, None) => None,
-        (Some(a), Some(b)) => {
-            let a = operands::read("--scale-a", a, F32, false)?;
-            Some((a, operands::read("--scale-b", b, F32, files.b_transposed)?))
-        }
+        (Some(a), Some(b)) => Some(call::scales_of(a, b, files.b_transposed)?),
         _ => bail!("--scale-a and --scale-b go together"),
     };
     if a.columns() != b.rows() {
@@ -183,23 +180,12 @@ pub(super) fn run(arguments: &Arguments, platform: &str) -> Result<Outcome, Fail
     let seconds = start.elapsed().as_secs_f64();
     let expect = expected.map(|expected| expected.compare(&d)).transpose()?;
     destination.write(&d, &call::metadata(&platform, &decision)).within("--out")?;
-    let (m, n, k) = given.call(None).shape();
-    let products = products(1, (m, n, k));
+    let products = products(1, given.call(None).shape());
     let rate = products as f64 / seconds.max(1e-9);
     if arguments.json {
-        let call = Called {
-            platform: platform.name(),
-            m,
-            n,
-            k,
-            a: of_a.name,
-            b: of_b.name,
-            out: out.name,
-            decision: &decision,
-        };
         crate::json::print(&crate::json::object! {
             #[serde(flatten)]
-            call: call,
+            call: Called::new(&platform, &given, &decision),
             products: products,
             seconds: seconds,
             products_per_second: rate,
@@ -207,10 +193,9 @@ pub(super) fn run(arguments: &Arguments, platform: &str) -> Result<Outcome, Fail
         })?;
     } else {
         output::print(&format!(
-            "{}: {m}×{k} {of_a} · {k}×{n} {of_b} = {m}×{n} {out} in {}\n{}{products} products in {seconds:.3} s: {}\n{}",
+            "{}: {}{products} products in {seconds:.3} s: {}\n{}",
             platform.name(),
-            files.out.display(),
-            call::summary(&decision),
+            call::product(&given, &files.out, &decision),
             rate_text(rate),
             expect.as_ref().map_or(String::new(), Difference::text),
         ))?;
