@@ -3,7 +3,10 @@
 use bitmma_engine::formats::{F32, Overflow};
 use bitmma_engine::gemm::{OutputConversion, Target, scale_blocks as blocks_of};
 use bitmma_engine::{GemmOptions, gemm as product};
+use pyo3::conversion::FromPyObjectOwned;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::arrays;
 use crate::error::Raised;
@@ -13,32 +16,45 @@ use crate::operands::Arrays;
 use crate::prepared::Factor;
 use crate::unit::Unit;
 
-/// The options of a product, but for operands and threads.
+/// The options of a product, but for operands and threads, as Python's keywords; None is none.
 pub(crate) fn options(
     target: &Target,
-    scale_blocks: Option<&str>,
-    (split_k, promote_every, c_last): (Option<usize>, Option<usize>, bool),
-    (alpha, beta): (Option<f64>, Option<f64>),
-    (output, output_rounding, saturate, nan): (Option<&str>, Option<&str>, bool, Option<u64>),
+    keywords: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<GemmOptions<'static>> {
-    let factor = |name, value: Option<f64>| {
-        value.map(|value| target.factor(name, value.to_bits())).transpose().map_err(Raised::from)
-    };
-    let output = OutputConversion::asked(
-        output.map(format::row).transpose()?,
-        output_rounding.map(format::rounding).transpose()?,
-        saturate.then_some(Overflow::Saturate),
-        nan,
-    );
-    Ok(GemmOptions {
-        scale_blocks: scale_blocks.map(blocks_of).transpose().map_err(Raised::from)?,
-        split_k,
-        promote_every,
-        c_last,
-        alpha: factor("alpha", alpha)?,
-        beta: factor("beta", beta)?,
-        output: output.map_err(Raised::from)?,
-        ..GemmOptions::default()
+    let mut made = GemmOptions::default();
+    let (mut output, mut rounding, mut overflow, mut nan) = (None, None, None, None);
+    for (key, value) in keywords.into_iter().flatten().filter(|(_, value)| !value.is_none()) {
+        let key: String = key.extract()?;
+        let factor = |name| -> PyResult<_> {
+            Ok(Some(target.factor(name, taken::<f64>(name, &value)?.to_bits()).map_err(Raised::from)?))
+        };
+        let text = || taken::<String>(&key, &value);
+        match key.as_str() {
+            "scale_blocks" => made.scale_blocks = Some(blocks_of(&text()?).map_err(Raised::from)?),
+            "split_k" => made.split_k = taken(&key, &value)?,
+            "promote_every" => made.promote_every = taken(&key, &value)?,
+            "c_last" => made.c_last = taken(&key, &value)?,
+            "alpha" => made.alpha = factor("alpha")?,
+            "beta" => made.beta = factor("beta")?,
+            "output" => output = Some(format::row(&text()?)?),
+            "output_rounding" => rounding = Some(format::rounding(&text()?)?),
+            "saturate" => overflow = taken::<bool>(&key, &value)?.then_some(Overflow::Saturate),
+            "nan" => nan = taken(&key, &value)?,
+            _ => return Err(PyTypeError::new_err(format!("a product has no option '{key}'"))),
+        }
+    }
+    made.output = OutputConversion::asked(output, rounding, overflow, nan).map_err(Raised::from)?;
+    Ok(made)
+}
+
+/// The value of a keyword; an error of its type names it, as for a parameter.
+fn taken<'py, T: FromPyObjectOwned<'py>>(key: &str, value: &Bound<'py, PyAny>) -> PyResult<T> {
+    value.extract().map_err(|error: T::Error| {
+        let error: PyErr = error.into();
+        match error.is_instance_of::<PyTypeError>(value.py()) {
+            true => PyTypeError::new_err(format!("argument '{key}': {}", error.value(value.py()))),
+            false => error,
+        }
     })
 }
 
@@ -46,30 +62,17 @@ pub(crate) fn options(
 ///
 /// An exception that `progress` raises ends the product.
 #[pyfunction]
-#[pyo3(signature = (
-    unit, operands, *, scale_blocks = None, split_k = None, promote_every = None, c_last = false, alpha = None, beta = None, output = None,
-    output_rounding = None, saturate = false, nan = None, threads = None, progress = None
-))]
+#[pyo3(signature = (unit, operands, *, threads = None, progress = None, **keywords: "Any"))]
 pub(crate) fn gemm<'py>(
     py: Python<'py>,
     unit: &Unit,
     operands: Arrays<'py>,
-    scale_blocks: Option<&str>,
-    split_k: Option<usize>,
-    promote_every: Option<usize>,
-    c_last: bool,
-    alpha: Option<f64>,
-    beta: Option<f64>,
-    output: Option<&str>,
-    output_rounding: Option<&str>,
-    saturate: bool,
-    nan: Option<u64>,
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
+    keywords: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<(Bound<'py, PyAny>, &'static str)> {
     let target = &unit.target;
-    let conversion = (output, output_rounding, saturate, nan);
-    let made = options(target, scale_blocks, (split_k, promote_every, c_last), (alpha, beta), conversion)?;
+    let made = options(target, keywords)?;
     let given = operands
         .read_with(unit, made.scale_blocks.map(|_| F32), |name, array| Factor::new(name, unit, array))?;
     let (scale_a, scale_b) = (given.scale_a.as_ref(), given.scale_b.as_ref());

@@ -4,6 +4,7 @@ use bitmma_engine::formats::{F32, F64, Overflow, Rounding};
 use bitmma_engine::gemm::schedule::{AddC, Factors, Piece, Sums};
 use bitmma_engine::gemm::{Described, OutputConversion, Schedule as Plan, Shapes};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::error::Raised;
 use crate::gemm::options;
@@ -32,10 +33,7 @@ pub(crate) struct Schedule {
 
 /// The schedule of a product of operands of these shapes (batch, rows, columns), which are checked as `gemm` checks them.
 #[pyfunction]
-#[pyo3(signature = (
-    unit, a, b, c = None, scale_a = None, scale_b = None, *, scale_blocks = None, split_k = None, promote_every = None, c_last = false,
-    alpha = None, beta = None, output = None, output_rounding = None, saturate = false, nan = None
-))]
+#[pyo3(signature = (unit, a, b, c = None, scale_a = None, scale_b = None, **keywords: "Any"))]
 pub(crate) fn schedule(
     unit: &Unit,
     a: (usize, usize, usize),
@@ -43,21 +41,11 @@ pub(crate) fn schedule(
     c: Option<(usize, usize, usize)>,
     scale_a: Option<(usize, usize, usize)>,
     scale_b: Option<(usize, usize, usize)>,
-    scale_blocks: Option<&str>,
-    split_k: Option<usize>,
-    promote_every: Option<usize>,
-    c_last: bool,
-    alpha: Option<f64>,
-    beta: Option<f64>,
-    output: Option<&str>,
-    output_rounding: Option<&str>,
-    saturate: bool,
-    nan: Option<u64>,
+    keywords: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Schedule> {
     let target = &unit.target;
     let model = target.model();
-    let conversion = (output, output_rounding, saturate, nan);
-    let given = options(target, scale_blocks, (split_k, promote_every, c_last), (alpha, beta), conversion)?;
+    let given = options(target, keywords)?;
     let scale = match (given.scale_blocks, model.scale) {
         (Some(_), _) | (_, None) => F32,
         (None, Some(scale)) => scale.format,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bitmma
-from bitmma import formats
+from bitmma import _bitmma, formats
 
 HOPPER = bitmma.mma("h100", "mma.m16n8k16.f32.f16.f16.f32")
 FP8 = bitmma.mma("h100", "wgmma.m64n8k32.f32.e4m3.e4m3")
@@ -180,3 +180,17 @@ def test_a_broadcast_array_that_no_memory_holds_is_refused():
     one = np.float16(1)
     with pytest.raises(bitmma.errors.TooLarge, match="A of shape .* cannot be held in memory"):
         bitmma.gemm(HOPPER, np.broadcast_to(one, (1, 2**40)), np.broadcast_to(one, (2**40, 1)))
+
+
+def test_options_that_are_none_or_wrong() -> None:
+    unit = bitmma.mma("hopper", "mma.m16n8k16.f32.f16.f16.f32")
+    a, b = np.ones((16, 16), np.float16), np.ones((16, 8), np.float16)
+    native = (unit, (a.view(np.uint16), b.view(np.uint16), None, None, None))
+    with pytest.raises(TypeError, match="a product has no option 'split'"):
+        _bitmma.gemm(*native, split=2)
+    with pytest.raises(TypeError, match="argument 'alpha': must be real number, not str"):
+        _bitmma.gemm(*native, alpha="x")
+    with pytest.raises(TypeError, match="a product has no option 'split'"):
+        _bitmma.schedule(unit, (1, 16, 16), (1, 16, 8), split=2)
+    d, name = _bitmma.gemm(*native, alpha=None, output=None)
+    assert name == "f32" and (d.view(np.float32) == 16).all()

@@ -1552,7 +1552,7 @@ def formats() -> list[Format]:
     Every format: those of floating point widest first, then integers.
     """
 
-def gemm(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, scale_blocks: str | None = None, split_k: SupportsIndex | None = None, promote_every: SupportsIndex | None = None, c_last: bool = False, alpha: SupportsFloat | SupportsIndex | None = None, beta: SupportsFloat | SupportsIndex | None = None, output: str | None = None, output_rounding: str | None = None, saturate: bool = False, nan: SupportsIndex | None = None, threads: SupportsIndex | None = None, progress: Any | None = None) -> tuple[Any, str]:
+def gemm(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, threads: SupportsIndex | None = None, progress: Any | None = None, **keywords: "Any") -> tuple[Any, str]:
     """
     D = alpha · A·B + beta · C, and the format D is in.
 
@@ -1695,7 +1695,7 @@ def scale_blocks(shape: tuple[SupportsIndex, SupportsIndex, SupportsIndex], a: t
     Rows of A and columns of B that share FP32 scales of these shapes, and elements along K; None where they are not of blocks.
     """
 
-def schedule(unit: Unit, a: tuple[SupportsIndex, SupportsIndex, SupportsIndex], b: tuple[SupportsIndex, SupportsIndex, SupportsIndex], c: tuple[SupportsIndex, SupportsIndex, SupportsIndex] | None = None, scale_a: tuple[SupportsIndex, SupportsIndex, SupportsIndex] | None = None, scale_b: tuple[SupportsIndex, SupportsIndex, SupportsIndex] | None = None, *, scale_blocks: str | None = None, split_k: SupportsIndex | None = None, promote_every: SupportsIndex | None = None, c_last: bool = False, alpha: SupportsFloat | SupportsIndex | None = None, beta: SupportsFloat | SupportsIndex | None = None, output: str | None = None, output_rounding: str | None = None, saturate: bool = False, nan: SupportsIndex | None = None) -> Schedule:
+def schedule(unit: Unit, a: tuple[SupportsIndex, SupportsIndex, SupportsIndex], b: tuple[SupportsIndex, SupportsIndex, SupportsIndex], c: tuple[SupportsIndex, SupportsIndex, SupportsIndex] | None = None, scale_a: tuple[SupportsIndex, SupportsIndex, SupportsIndex] | None = None, scale_b: tuple[SupportsIndex, SupportsIndex, SupportsIndex] | None = None, **keywords: "Any") -> Schedule:
     """
     The schedule of a product of operands of these shapes (batch, rows, columns), which are checked as `gemm` checks them.
     """

@@ -192,68 +192,43 @@ def matmul(
     ``promote_every`` are those of :func:`gemm`. ``b`` may be what :func:`bitmma.prepare` made of B, which has chosen the instruction:
     then ``like`` is left out.
     """
+    output = _arrays.format_named("output", output)
+    options: dict[str, Any] = {"scale_a": scale_a, "scale_b": scale_b, "scale_blocks": scale_blocks}
+    options.update(promote_every=promote_every, output=output, threads=threads)
+    found: Instruction | None
     if isinstance(b, Prepared):
         chosen = {"like": like, "accumulate": accumulate, "read_as": read_as, "scale_block": scale_block}
-        return _matmul_prepared(a, b, chosen, return_info, scale_a, scale_b, scale_blocks, promote_every, output, threads)
-    if like is None:
+        for option, value in chosen.items():
+            if value is not None:
+                raise OptionError(f"{option} is {value!r}; the instruction was chosen when B was prepared: leave it out")
+        if _needs_gradient(a):
+            raise OptionError("a product with a prepared operand has no gradient; give it tensors without: tensor.detach()")
+        unit, found = b.unit, b.unit.instruction
+    elif like is None:
         raise OptionError("like says which chip's instruction computes: like='h100'; only what was prepared knows it already")
-    output = _arrays.format_named("output", output)
-    if not (type(a) is type(b) is np.ndarray) and _needs_gradient(a, b):
+    elif not (type(a) is type(b) is np.ndarray) and _needs_gradient(a, b):
         from .torch.gradient import matmul as with_gradient
 
         if scale_a is not None or scale_b is not None:
             raise OptionError("a product with block scales has no gradient; give it tensors without: tensor.detach()")
-        options = {"like": like, "accumulate": accumulate, "promote_every": promote_every, "threads": threads}
-        return with_gradient(matmul, a, b, output, read_as, return_info, options)
-    as_a, as_b = read_as if isinstance(read_as, tuple) else (read_as, read_as)
-    format_a, format_b = _arrays.format_of("A", a, as_a), _arrays.format_of("B", b, as_b)
-    scale = None
-    if scale_a is not None and scale_blocks is None:
-        scale = (_arrays.format_of("scale A", scale_a), scale_block)
-    unit, found = choice(like, format_a, format_b, accumulate, scale)
-    d = gemm(
-        unit,
-        a,
-        b,
-        scale_a=scale_a,
-        scale_b=scale_b,
-        scale_blocks=scale_blocks,
-        promote_every=promote_every,
-        output=output,
-        threads=threads,
-    )
+        of_each = {"like": like, "accumulate": accumulate, "promote_every": promote_every, "threads": threads}
+        return with_gradient(matmul, a, b, output, read_as, return_info, of_each)
+    else:
+        as_a, as_b = read_as if isinstance(read_as, tuple) else (read_as, read_as)
+        scale = None
+        if scale_a is not None and scale_blocks is None:
+            scale = (_arrays.format_of("scale A", scale_a), scale_block)
+        unit, found = choice(like, _arrays.format_of("A", a, as_a), _arrays.format_of("B", b, as_b), accumulate, scale)
+    d = gemm(unit, a, b, **options)
     if not return_info:
         return d
-    k = _arrays.elements(a) if _arrays.on_gpu(a) else _arrays.words("A", a, format_a).shape[-1]
-    return d, Info(found, unit.step, -(-k // unit.step) * unit.step, unit.has_kernel)
-
-
-def _matmul_prepared(
-    a: Array,
-    b: Prepared,
-    chosen: dict[str, Any],
-    return_info: bool,
-    scale_a: Array | None,
-    scale_b: Array | None,
-    scale_blocks: str | None,
-    promote_every: int | None,
-    output: Any,
-    threads: int | None,
-) -> Array | tuple[Array, Info]:
-    for option, value in chosen.items():
-        if value is not None:
-            raise OptionError(f"{option} is {value!r}; the instruction was chosen when B was prepared: leave it out")
-    if _needs_gradient(a):
-        raise OptionError("a product with a prepared operand has no gradient; give it tensors without: tensor.detach()")
-    unit = b.unit
-    scales: dict[str, Any] = {"scale_a": scale_a, "scale_b": scale_b, "scale_blocks": scale_blocks}
-    d = gemm(unit, a, b, promote_every=promote_every, output=output, threads=threads, **scales)
-    if not return_info:
-        return d
-    if unit.instruction is None:
+    if found is None:
         raise OptionError("return_info tells of an instruction; B was prepared for a model")
-    k = b.shape[0]
-    return d, Info(unit.instruction, unit.step, -(-k // unit.step) * unit.step, unit.has_kernel)
+    if isinstance(b, Prepared):
+        k = b.shape[0]
+    else:
+        k = _arrays.elements(a) if _arrays.on_gpu(a) else _arrays.words("A", a, unit.a).shape[-1]
+    return d, Info(found, unit.step, -(-k // unit.step) * unit.step, unit.has_kernel)
 
 
 def _needs_gradient(*arrays: Array) -> bool:
