@@ -1,29 +1,51 @@
 //! IEEE 754 fused multiply-add and addition (paper, Algorithm 3), and fused multiply-adds that flush.
 
-use bitmma_formats::{Class, Format, Overflow, Real, Rounding, decode};
+use bitmma_formats::{Format, Overflow, Real, Rounding};
 
 use crate::convert::{Conversion, ResultFlush};
 use crate::exact::Exact;
 use crate::operand::{Operand, Vectors};
-use crate::special::{Special, Specials};
+use crate::special::Specials;
 use crate::steps::{exact_sum, finish_special};
 use crate::trace::{Step, TermName, Trace};
 
 /// A summand and its sign, which a zero has too.
 pub(crate) type Summand = (TermName, Exact, bool);
 
-/// The exact product of two finite operands.
+/// An operand as a summand.
+pub(crate) fn summand(name: TermName, x: &Operand) -> Summand {
+    (name, x.exact(), x.value.negative)
+}
+
+/// The exact product of two operands.
 pub(crate) fn product(name: TermName, [x, y]: [&Operand; 2]) -> Summand {
     let (a, b) = (x.exact(), y.exact());
     let exact = Exact { significand: a.significand * b.significand, exponent: a.exponent + b.exponent };
     (name, exact, x.value.negative != y.value.negative)
 }
 
-/// The summands added exactly and rounded once; overflow as IEEE 754 §7.4 says.
+/// NaN and infinity in a sum of products and summands.
+pub(crate) fn specials(products: &[(&Operand, &Operand)], summands: &[&Operand]) -> Specials {
+    let mut specials = Specials::default();
+    products.iter().for_each(|(x, y)| specials.add_product(&x.value, &y.value));
+    summands.iter().for_each(|x| specials.add(&x.value));
+    specials
+}
+
+/// The summands added exactly and rounded once; overflow as IEEE 754 §7.4 says. `specials` has the NaNs and infinities among
+/// them.
 ///
 /// IEEE 754 §6.3: a sum that is exactly zero is +0 (-0 under RD), unless all summands are zeros of one
 /// sign, which it keeps.
-pub(crate) fn ieee_sum<T: Trace>(terms: &[Summand], rho: Conversion, trace: &mut T) -> u64 {
+pub(crate) fn ieee_sum<T: Trace>(
+    specials: Specials,
+    terms: &[Summand],
+    rho: Conversion,
+    trace: &mut T,
+) -> u64 {
+    if let Some(special) = specials.outcome() {
+        return finish_special(special, &rho.container(), trace);
+    }
     let exact = terms.iter().map(|(_, exact, _)| *exact);
     let mut value = exact_sum(exact, terms.iter().map(|(name, ..)| *name), trace);
     if value.is_zero() {
@@ -47,15 +69,8 @@ pub fn fma<T: Trace>(
     rho: Conversion,
     trace: &mut T,
 ) -> u64 {
-    let mut specials = Specials::default();
-    specials.add_product(&a.value, &b.value);
-    specials.add(&c.value);
-    if let Some(special) = specials.outcome() {
-        return finish_special(special, &rho.container(), trace);
-    }
-    let terms =
-        [product(TermName::Product(index), [a, b]), (TermName::Accumulator, c.exact(), c.value.negative)];
-    ieee_sum(&terms, rho, trace)
+    let terms = [product(TermName::Product(index), [a, b]), summand(TermName::Accumulator, c)];
+    ieee_sum(specials(&[(a, b)], &[c]), &terms, rho, trace)
 }
 
 /// FTZ-FMA: the products of `vectors` added to c one by one, the last first, by fused multiply-adds that
@@ -75,37 +90,17 @@ pub(crate) fn ftz_fma<T: Trace>(vectors: &Vectors<'_>, rho: Conversion, trace: &
 
 /// x + y rounded once, as IEEE 754.
 pub fn add(x: &Operand, y: &Operand, rho: Conversion) -> u64 {
-    let mut specials = Specials::default();
-    specials.add(&x.value);
-    specials.add(&y.value);
-    if let Some(special) = specials.outcome() {
-        return special.code(&rho.container());
-    }
-    let terms = [x, y].map(|one| (TermName::Accumulator, one.exact(), one.value.negative));
-    ieee_sum(&terms, rho, &mut ())
+    let terms = [x, y].map(|one| summand(TermName::Accumulator, one));
+    ieee_sum(specials(&[], &[x, y]), &terms, rho, &mut ())
 }
 
 /// x * y rounded once, as IEEE 754.
 pub fn multiply(x: &Operand, y: &Operand, rho: Conversion) -> u64 {
-    let mut specials = Specials::default();
-    specials.add_product(&x.value, &y.value);
-    if let Some(special) = specials.outcome() {
-        return special.code(&rho.container());
-    }
-    let (_, exact, negative) = product(TermName::Products, [x, y]);
-    rho.apply(Real { negative, ..Real::exact(exact.significand, exact.exponent) }, Overflow::Ieee)
+    ieee_sum(specials(&[(x, y)], &[]), &[product(TermName::Products, [x, y])], rho, &mut ())
 }
 
 /// The same number in another format, by a conversion instruction's rounding and overflow.
 pub fn change_format(from: &Format, code: u64, rho: Conversion) -> u64 {
-    let value = decode(from, code);
-    match value.class {
-        Class::Nan => Special::Nan.code(&rho.container()),
-        Class::Infinity => Special::Infinity { negative: value.negative }.code(&rho.container()),
-        Class::Zero | Class::Finite => {
-            let exact = Operand { value, fraction_bits: from.fraction_bits as i32 }.exact();
-            let real = Real { negative: value.negative, ..Real::exact(exact.significand, exact.exponent) };
-            rho.apply(real, Overflow::Ieee)
-        }
-    }
+    let x = Operand::new(from, code);
+    ieee_sum(specials(&[], &[&x]), &[summand(TermName::Accumulator, &x)], rho, &mut ())
 }

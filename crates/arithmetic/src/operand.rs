@@ -22,7 +22,7 @@ impl Operand {
     }
 
     /// Zero of the same sign instead of a subnormal number.
-    pub(crate) fn flushed(mut self) -> Operand {
+    pub fn flushed(mut self) -> Operand {
         if self.value.is_finite() && self.value.significand < 1 << self.fraction_bits {
             self.value = Unpacked { class: Class::Zero, significand: 0, ..self.value };
         }
