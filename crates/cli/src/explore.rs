@@ -35,14 +35,11 @@ pub(crate) struct Arguments {
 
 /// Serves until it is interrupted.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let server = Server::start(arguments.port).map_err(|error| {
-        Failure::new(format!("the explorer cannot listen on {}: {error}", of(arguments.port)))
-    })?;
-    let mut address = server.address().to_owned();
-    if let Some(state) = &arguments.state {
-        let fragment = state.rsplit_once('#').map_or(state.as_str(), |(_, fragment)| fragment);
-        address = format!("{address}#{}", fragment.replace(' ', "+"));
-    }
+    let server = Server::start(arguments.port)?;
+    let address = match &arguments.state {
+        Some(state) => server.address_of(state),
+        None => server.address().to_owned(),
+    };
     output::print(&format!("{address}\n"))?;
     output::note("the explorer runs until Ctrl-C");
     if !arguments.no_browser {
@@ -50,10 +47,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     server.wait();
     Ok(Outcome::Agrees)
-}
-
-fn of(port: Option<u16>) -> String {
-    port.map_or("the loopback address".to_owned(), |port| format!("port {port}"))
 }
 
 /// Asks the system for its browser; where there is none, the printed address is there to be opened.
