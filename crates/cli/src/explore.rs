@@ -36,10 +36,7 @@ pub(crate) struct Arguments {
 /// Serves until it is interrupted.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let server = Server::start(arguments.port)?;
-    let address = match &arguments.state {
-        Some(state) => server.address_of(state),
-        None => server.address().to_owned(),
-    };
+    let address = server.address_of(arguments.state.as_deref().unwrap_or_default());
     output::print(&format!("{address}\n"))?;
     output::note("the explorer runs until Ctrl-C");
     if !arguments.no_browser {

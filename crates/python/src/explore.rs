@@ -4,6 +4,8 @@ use bitmma_web::serve::Server;
 use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
+use crate::error::of_file;
+
 /// A server of the explorer's page, which runs until it is stopped.
 #[pyclass(frozen, module = "bitmma._bitmma")]
 pub(crate) struct Explorer {
@@ -13,12 +15,12 @@ pub(crate) struct Explorer {
 
 #[pymethods]
 impl Explorer {
-    /// Starts on a port of the loopback address: one that is free, or this one.
+    /// Starts on a port of the loopback address: one that is free, or this one. The page shows `state`, if one is given.
     #[new]
-    #[pyo3(signature = (port = None))]
-    fn new(port: Option<u16>) -> PyResult<Explorer> {
-        let server = Server::start(port)?;
-        let address = server.address().to_owned();
+    #[pyo3(signature = (state = "", port = None))]
+    fn new(state: &str, port: Option<u16>) -> PyResult<Explorer> {
+        let server = Server::start(port).map_err(of_file)?;
+        let address = server.address_of(state);
         Ok(Explorer { server: Mutex::new(Some(server)), address })
     }
 
@@ -28,7 +30,7 @@ impl Explorer {
         py.detach(|| drop(server));
     }
 
-    /// Where the page is, token included.
+    /// Where the page is, token and state included.
     #[getter]
     fn address(&self) -> &str {
         &self.address

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import urllib.error
 import urllib.request
 
+import numpy as np
 import pytest
 
 import bitmma
@@ -47,14 +49,27 @@ def test_what_python_copies_runs():
             assert printed[0].splitlines()[-1] == f"d = {one['d']['value']}", unit
 
 
-@pytest.mark.parametrize("port", [0, 65536, -1])
+@pytest.mark.parametrize("port", [0, 65536, 70000, -1, True, False, 80.0, "80", [80]])
 def test_a_wrong_port_is_named(port):
-    with pytest.raises(bitmma.OptionError, match=str(port)):
+    with pytest.raises(bitmma.OptionError, match=re.escape(f"port is {port!r}; an integer from 1 to 65535 is expected")):
         bitmma.explore(port=port, browser=False)
 
 
-def test_a_port_that_is_taken_is_an_error():
+@pytest.mark.parametrize("state", [None, 3, b"a=1", ["a=1"]])
+def test_a_wrong_state_is_named(state):
+    with pytest.raises(bitmma.OptionError, match=re.escape(f"state is {state!r}; a text is expected: a copied link")):
+        bitmma.explore(state, browser=False)
+
+
+def test_a_port_that_is_used_is_an_error():
     with bitmma.explore(browser=False) as first:
         port = int(first.address.split(":")[2].split("/")[0])
-        with pytest.raises(OSError):
+        with pytest.raises(OSError, match=f"port {port}: another program uses it; choose another port, or leave it out"):
             bitmma.explore(port=port, browser=False)
+        with pytest.raises(OSError, match=f"port {port}: another program"):
+            bitmma.explore(port=np.uint16(port), browser=False)  # any integer is one
+
+
+def test_an_address_is_one_line():
+    with bitmma.explore("u=h100 wgmma f16 f32&a=1\n2\"<", browser=False) as explorer:
+        assert explorer.address.endswith("/#u=h100+wgmma+f16+f32&a=1%0A2%22%3C")

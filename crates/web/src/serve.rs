@@ -65,11 +65,14 @@ impl Server {
         &self.address
     }
 
-    /// Where the page shows a state: a copied link, or the part of it after `#`. Characters that would end an address are
-    /// written as browsers write them.
+    /// Where the page shows a state, which may be empty: a copied link, or the part of it after `#`. Characters that would
+    /// end an address are written as browsers write them.
     pub fn address_of(&self, state: &str) -> String {
         let fragment = state.rsplit_once('#').map_or(state, |(_, fragment)| fragment);
-        let mut address = format!("{}#", self.address);
+        let mut address = self.address.clone();
+        if !fragment.is_empty() {
+            address.push('#');
+        }
         for letter in fragment.chars() {
             match letter {
                 ' ' => address.push('+'),

@@ -518,14 +518,14 @@ class Explorer:
     """
     A server of the explorer's page, which runs until it is stopped.
     """
-    def __new__(cls, /, port: SupportsIndex | None = None) -> Explorer:
+    def __new__(cls, /, state: str = "", port: SupportsIndex | None = None) -> Explorer:
         """
-        Starts on a port of the loopback address: one that is free, or this one.
+        Starts on a port of the loopback address: one that is free, or this one. The page shows `state`, if one is given.
         """
     @property
     def address(self, /) -> str:
         """
-        Where the page is, token included.
+        Where the page is, token and state included.
         """
     @property
     def is_running(self, /) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import operator
 import sys
 import webbrowser
 from types import TracebackType
@@ -18,9 +19,10 @@ class Explorer:
     where the notebook's browser runs on the same machine."""
 
     def __init__(self, state: str = "", *, port: int | None = None) -> None:
-        self._native = _bitmma.Explorer(port)
-        fragment = state.rpartition("#")[2].replace(" ", "+")
-        self.address = self._native.address + (f"#{fragment}" if fragment else "")
+        if not isinstance(state, str):
+            raise OptionError(f"state is {state!r}; a text is expected: a copied link, or the part of it after #")
+        self._native = _bitmma.Explorer(state, _port(port))
+        self.address = self._native.address
         """Where the page is, with the token that it asks for."""
 
     @property
@@ -51,6 +53,17 @@ class Explorer:
         )
 
 
+def _port(port: object) -> int | None:
+    """A port as it was given; True is none, although Python counts it as 1."""
+    try:
+        number = None if port is None or isinstance(port, bool) else operator.index(port)  # type: ignore[call-overload]
+    except TypeError:
+        number = None
+    if port is not None and (number is None or not 1 <= number <= 65535):
+        raise OptionError(f"port is {port!r}; an integer from 1 to 65535 is expected, or None for one that is free")
+    return number
+
+
 def explore(state: str = "", *, port: int | None = None, browser: bool | None = None) -> Explorer:
     """Serves the explorer, and opens it in the browser; in a notebook the result is the page in a frame.
 
@@ -58,8 +71,6 @@ def explore(state: str = "", *, port: int | None = None, browser: bool | None = 
     loopback address, by default one that is free. ``browser`` says whether a browser is opened, by default outside of notebooks.
     The page is served until :meth:`Explorer.stop`, or until the program ends.
     """
-    if port is not None and not 1 <= port <= 65535:
-        raise OptionError(f"port is {port}; 1 to 65535 is expected")
     explorer = Explorer(state, port=port)
     if browser if browser is not None else "ipykernel" not in sys.modules:
         webbrowser.open(explorer.address)

@@ -177,6 +177,7 @@ fn a_port_that_is_used_is_named() {
 #[test]
 fn a_state_is_one_line_of_an_address() {
     let server = Server::start(None).expect("a port is free");
+    assert_eq!(server.address_of(""), server.address());
     for (state, fragment) in [
         ("u=h100 wgmma f16 f32&a=1", "u=h100+wgmma+f16+f32&a=1"),
         ("http://127.0.0.1:1/x/#u=h100&a=1%2B2", "u=h100&a=1%2B2"),
