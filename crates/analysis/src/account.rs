@@ -30,6 +30,8 @@ pub struct Loss {
     pub kept: Dyadic,
     /// Weight of the last bit that is kept, a power of two; `None` where there is none (flushing).
     pub last_bit: Option<i64>,
+    /// The format whose largest finite number stands for what is beyond it; `None` where nothing is.
+    pub beyond: Option<&'static str>,
 }
 
 impl Loss {
@@ -41,20 +43,41 @@ impl Loss {
     /// `step 1, fused summation: a3*b3 = -0.125 becomes 0, losing -0.125 (nothing below 2^-2 is kept)`, all exact. What is lost is
     /// marked by `mark`.
     pub fn in_words(&self, mark: &dyn Fn(&str) -> String) -> String {
-        let below = match self.last_bit {
-            Some(last) => format!(" (nothing below 2^{last} is kept)"),
-            None => String::new(),
-        };
-        format!(
-            "step {}, {}: {} = {} becomes {}, losing {}{below}",
-            self.operation + 1,
-            self.source.name(),
-            self.term,
-            self.exact,
-            self.kept,
-            mark(&(-&self.error()).to_string()),
-        )
+        format!("step {}, {}", self.operation + 1, self.without_step(mark))
     }
+
+    /// The same, but for the step in which it happened.
+    pub fn without_step(&self, mark: &dyn Fn(&str) -> String) -> String {
+        let Loss { source, term, exact, kept, .. } = self;
+        let becomes = match self.beyond {
+            Some(format) => format!("is beyond the largest number of {format} and becomes that, {kept}"),
+            None => format!("becomes {kept}"),
+        };
+        let below = match self.last_bit {
+            Some(last) if self.beyond.is_none() => format!(" (nothing below 2^{last} is kept)"),
+            _ => String::new(),
+        };
+        let lost = mark(&(-&self.error()).to_string());
+        format!("{}: {term} = {exact} {becomes}, losing {lost}{below}", source.name())
+    }
+
+    /// Whether both take the same away from the same number, in whichever step.
+    fn is_like(&self, other: &Loss) -> bool {
+        (&self.term, &self.exact, &self.kept) == (&other.term, &other.exact, &other.kept)
+    }
+}
+
+/// The losses that only one of two dot products has: what both lose alike does not part their results.
+pub fn unshared<'l>(left: &'l [Loss], right: &'l [Loss]) -> (Vec<&'l Loss>, Vec<&'l Loss>) {
+    let mut of_right: Vec<&Loss> = right.iter().collect();
+    let mut of_left = vec![];
+    for loss in left {
+        match of_right.iter().position(|other| loss.is_like(other)) {
+            Some(place) => drop(of_right.remove(place)),
+            None => of_left.push(loss),
+        }
+    }
+    (of_left, of_right)
 }
 
 /// What one source did to one dot product.
@@ -235,7 +258,7 @@ impl<'m> Listener<'m> {
         term: impl FnOnce() -> String,
         exact: &Dyadic,
         kept: &Dyadic,
-        last_bit: Option<i64>,
+        (last_bit, beyond): (Option<i64>, Option<&'static str>),
     ) {
         if exact == kept {
             return;
@@ -249,6 +272,7 @@ impl<'m> Listener<'m> {
                 exact: exact.clone(),
                 kept: kept.clone(),
                 last_bit,
+                beyond,
             });
         }
     }
@@ -275,7 +299,13 @@ impl<'m> Listener<'m> {
             let bound = &Dyadic::power(flushed.min_exponent().into()) * &other;
             self.bound(Source::InputFlush, &bound);
             self.paper_bound += &bound;
-            self.lost(Source::InputFlush, || format!("a{index}*b{index}"), &product, &Dyadic::ZERO, None);
+            self.lost(
+                Source::InputFlush,
+                || format!("a{index}*b{index}"),
+                &product,
+                &Dyadic::ZERO,
+                (None, None),
+            );
         }
         let format = if start == Start::C { &model.c } else { &model.d };
         // a D of another format than C's is not read as C is; a C that is added last enters no operation
@@ -286,7 +316,7 @@ impl<'m> Listener<'m> {
             self.bound(Source::InputFlush, &bound);
             self.paper_bound += &bound;
             let c = Dyadic::of_code(format, case.c).unwrap_or_default();
-            self.lost(Source::InputFlush, || "c".to_owned(), &c, &Dyadic::ZERO, None);
+            self.lost(Source::InputFlush, || "c".to_owned(), &c, &Dyadic::ZERO, (None, None));
         }
     }
 
@@ -305,11 +335,11 @@ impl<'m> Listener<'m> {
         };
         // a directed rule under IEEE 754 §7.4 stops at the largest finite number, however far it is
         let largest = code & !container.sign_bit() == format.max_finite_code();
-        if largest && !is_nearest(rounding) && value.floor_log2() > kept.floor_log2() {
-            self.finite = false;
-        }
+        let stops = !is_nearest(rounding) && value.floor_log2() > kept.floor_log2();
         // and so does every rule where the conversion saturates
-        if largest && saturate && value.magnitude() > kept.magnitude() {
+        let saturates = saturate && value.magnitude() > kept.magnitude();
+        let beyond = (largest && (stops || saturates)).then_some(format.name);
+        if beyond.is_some() {
             self.finite = false;
         }
         if flush != ResultFlush::Never && kept.is_zero() {
@@ -318,7 +348,7 @@ impl<'m> Listener<'m> {
             if lowest < format.min_exponent().into() {
                 self.bound(Source::OutputFlush, &smallest);
             }
-            self.lost(Source::OutputFlush, || term.to_owned(), value, &Dyadic::ZERO, None);
+            self.lost(Source::OutputFlush, || term.to_owned(), value, &Dyadic::ZERO, (None, None));
             return;
         }
         let last = ulp(&format, container, code);
@@ -327,7 +357,7 @@ impl<'m> Listener<'m> {
         if lowest < last {
             self.bound(source, &bound);
         }
-        self.lost(source, || term.to_owned(), value, &kept, Some(last));
+        self.lost(source, || term.to_owned(), value, &kept, (Some(last), beyond));
     }
 
     fn binary(&mut self, operation: &'static str, operands: [(u64, Format); 2], result: (u64, Format)) {
@@ -363,7 +393,7 @@ impl<'m> Listener<'m> {
             if !x.is_zero() && !y.is_zero() && lowest < format.min_exponent().into() {
                 self.bound(Source::OutputFlush, &smallest);
             }
-            self.lost(Source::OutputFlush, || term.to_owned(), &value, &Dyadic::ZERO, None);
+            self.lost(Source::OutputFlush, || term.to_owned(), &value, &Dyadic::ZERO, (None, None));
         } else {
             self.paper_bound += &smallest;
             self.rounded(Source::AddMul, term, (&value, lowest), (conversion, &format), code);
@@ -389,7 +419,7 @@ impl Trace for Listener<'_> {
                     if !exact.is_zero() && term.exact.exponent < term.kept.exponent {
                         self.bound(Source::FusedSum, &unit(rounding, term.kept.exponent.into()));
                     }
-                    let last = Some(term.kept.exponent.into());
+                    let last = (Some(term.kept.exponent.into()), None);
                     self.lost(Source::FusedSum, || term.name.to_string(), &exact, &kept, last);
                 }
                 if maximum != "e'" {

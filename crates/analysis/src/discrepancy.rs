@@ -9,10 +9,11 @@ use bitmma_engine::threads::prelude::*;
 use bitmma_engine::{Case, Model};
 use bitmma_verify::inputs::{Family, case};
 
-use crate::account::{Account, Loss, account, dot};
+use crate::account::{Account, Loss, account, dot, unshared};
 use crate::dyadic::Dyadic;
 use crate::error::{Error, check, check_k};
-use crate::shrink::{Simplicity, shrink, simplicity};
+use crate::shrink::shrink;
+pub use crate::shrink::{Simplicity, simplicity};
 use crate::subject::{Subject, essence};
 
 /// A result as something to compare: its value, or what else it is. Zeros are one, NaNs are one.
@@ -45,21 +46,18 @@ pub fn answer(format: &Format, code: u64) -> Answer {
 /// Why two models give different results.
 #[derive(Clone, Debug)]
 pub struct Parting {
-    /// The first loss that only one of the two has, or that they have differently: of the left model, of
-    /// the right.
+    /// The first loss that only the left model has, and the first that only the right one has.
     pub first: (Option<Loss>, Option<Loss>),
     /// The accounts of both.
     pub accounts: (Account, Account),
 }
 
 /// Where two models part on one input: D of the one minus D of the other is the difference of what they
-/// lost, so the first loss that they do not share is where it begins.
+/// lost, so the first losses that they do not share are where it begins.
 pub fn parting(left: &Model, right: &Model, case: &Case) -> Result<Parting, Error> {
     let accounts = (account(left, case, true)?, account(right, case, true)?);
-    let same = |x: &Loss, y: &Loss| x.term == y.term && x.exact == y.exact && x.kept == y.kept;
-    let (x, y) = (&accounts.0.losses, &accounts.1.losses);
-    let shared = x.iter().zip(y).take_while(|(x, y)| same(x, y)).count();
-    let first = (x.get(shared).cloned(), y.get(shared).cloned());
+    let (x, y) = unshared(&accounts.0.losses, &accounts.1.losses);
+    let first = (x.first().copied().cloned(), y.first().copied().cloned());
     Ok(Parting { first, accounts })
 }
 
@@ -99,16 +97,31 @@ const WHOLE: u32 = 22;
 /// order of the bits set, up to four (C alone: three), `budget` cases of each kind at most; then as many random
 /// cases of every family, the first that differs shrunk.
 pub fn smallest(left: &Model, right: &Model, k: usize, budget: u64, seed: u64) -> Result<Difference, Error> {
-    comparable(left, right)?;
+    smallest_of(left, &[right], k, budget, seed)
+}
+
+/// As [`smallest`] of several models: an input on which not all results are the same.
+pub fn smallest_of(
+    left: &Model,
+    others: &[&Model],
+    k: usize,
+    budget: u64,
+    seed: u64,
+) -> Result<Difference, Error> {
     check_k(k)?;
     check("budget", budget, 1..=u64::MAX)?;
-    let (x, y) = (Prepared::new(left, k)?, Prepared::new(right, k)?);
-    if essence(left, k) == essence(right, k) {
+    let x = Prepared::new(left, k)?;
+    let mut all = vec![];
+    for other in others {
+        comparable(left, other)?;
+        all.push((other.d, Prepared::new(other, k)?));
+    }
+    if others.iter().all(|other| essence(left, k) == essence(other, k)) {
         return Ok(Difference::Never { tried: 0 });
     }
     let differs = |case: &Case| {
-        let code = |prepared: &Prepared<'_>| account_free(prepared, case);
-        answer(&left.d, code(&x)) != answer(&right.d, code(&y))
+        let one = answer(&left.d, account_free(&x, case));
+        all.iter().any(|(d, prepared)| answer(d, account_free(prepared, case)) != one)
     };
     let blank = blank(left, k);
     let bits = left.a.bits() + left.b.bits();
@@ -118,7 +131,7 @@ pub fn smallest(left: &Model, right: &Model, k: usize, budget: u64, seed: u64) -
 
     let mut tried = 0;
     let mut complete = true;
-    let places = places(left, right, k);
+    let places = places(left, others, k);
     for class in classes(left) {
         let candidates = Candidates::new(class, left, &places);
         let count = candidates.count().min(budget);
@@ -226,9 +239,9 @@ fn whole(model: &Model, k: usize, blank: &Case, differs: impl Fn(&Case) -> bool 
 }
 
 /// Elements at which a single product is tried: those whose place an operation could tell apart.
-fn places(left: &Model, right: &Model, k: usize) -> Vec<usize> {
+fn places(left: &Model, others: &[&Model], k: usize) -> Vec<usize> {
     let mut places = vec![0, 1, k - 1];
-    for model in [left, right] {
+    for model in others.iter().copied().chain([left]) {
         let length = model.length(k).max(1);
         places.push(length);
     }

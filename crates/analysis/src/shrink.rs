@@ -5,10 +5,10 @@ use bitmma_engine::{Case, Model};
 
 /// How simple a case is, the simplest first: non-zero elements of A, B and C; bits set in their
 /// significands; distance of their exponents from that of one; scale factors other than one; minus signs.
-pub(crate) type Simplicity = (usize, u32, u32, usize, usize);
+pub type Simplicity = (usize, u32, u32, usize, usize);
 
 /// How simple a case of this model is.
-pub(crate) fn simplicity(model: &Model, case: &Case) -> Simplicity {
+pub fn simplicity(model: &Model, case: &Case) -> Simplicity {
     let mut total = (0, 0, 0, 0, 0);
     let elements = case.a.iter().map(|code| (&model.a, *code));
     let elements = elements.chain(case.b.iter().map(|code| (&model.b, *code))).chain([(&model.c, case.c)]);

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::error::Error;
+use crate::error::{Error, LONGEST_NAME, beginning};
 use crate::{curve, difference, dot, explain, format, image, input, preset, search, unit};
 
 /// Characters of a question, at most. Numbers of a user's own file are in it.
@@ -53,7 +53,9 @@ fn read(question: &str) -> Result<(String, Value), Error> {
 }
 
 fn unread(error: &serde_json::Error) -> Error {
-    Error::new(format!("the question cannot be read: {error}"))
+    // what is not expected is in it, however long it is
+    let text: String = error.to_string().chars().take(LONGEST_NAME).collect();
+    Error::new(format!("the question cannot be read: {text}"))
 }
 
 fn of<T: DeserializeOwned>(value: Value) -> Result<T, Error> {
@@ -93,7 +95,11 @@ fn answer((kind, rest): (String, Value)) -> Result<String, Error> {
         "format" => json(format::table(&of(rest)?)?),
         // a picture in narrow formats
         "image" => json(image::image(&of(rest)?)?),
-        _ => Err(Error::new(format!("there is no question '{kind}'; one of {} is", KINDS.join(", ")))),
+        _ => Err(Error::new(format!(
+            "there is no question '{}'; one of {} is",
+            beginning(&kind),
+            KINDS.join(", ")
+        ))),
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! FP64 serves statistics only: the exact sums are in it, with errors far below those that are shown.
 
+use std::ops::RangeInclusive;
+
 use bitmma_analysis::data::{Distribution, matrix};
 use bitmma_engine::arithmetic::Model;
 use bitmma_engine::formats::{F32, F64, Format};
@@ -9,8 +11,9 @@ use bitmma_engine::gemm::{ScaleBlocks, ScaleOrder, Target};
 use bitmma_engine::{GemmOptions, Matrix, gemm};
 use bitmma_verify::inputs::nearest;
 use serde::{Deserialize, Serialize};
+use serde_json::Number;
 
-use crate::error::Error;
+use crate::error::{Error, LONGEST_NAME, at_most};
 use crate::scale::{exponent, largest, power, scale_code, value};
 use crate::unit::{Asked, Unit};
 
@@ -32,25 +35,65 @@ pub(crate) struct Question {
     /// The factor of the distribution; of softmax, of the numbers before it.
     #[serde(default = "one")]
     scale: f64,
-    #[serde(default)]
-    seed: u64,
+    #[serde(default = "zero")]
+    seed: Whole,
     /// The largest K.
-    k: usize,
+    k: Whole,
     /// Elements of K after which the accumulator is added to a sum in FP32; none: never.
     #[serde(default)]
-    promote: Option<usize>,
+    promote: Option<Whole>,
     /// Parts that K is cut into.
     #[serde(default)]
-    split: Option<usize>,
+    split: Option<Whole>,
     /// How units without scale factors get numbers into a format of 8 bits or fewer: none, tensor, block
     #[serde(default)]
     scaling: Scaling,
     /// Elements of K that share a scale, of `block`.
     #[serde(default = "block")]
-    block: usize,
+    block: Whole,
     /// The numbers of `own`.
     #[serde(default)]
     values: Vec<f64>,
+}
+
+/// A number as it was asked for, of which only integers can be meant.
+#[derive(Clone, Deserialize)]
+struct Whole(Number);
+
+impl Whole {
+    fn read(&self, name: &str, range: RangeInclusive<u64>) -> Result<u64, Error> {
+        let (given, least, most) = (&self.0, range.start(), range.end());
+        self.0.as_u64().filter(|number| range.contains(number)).ok_or_else(|| {
+            Error::new(format!("{name} is {given}; an integer from {least} to {most} is expected"))
+        })
+    }
+}
+
+/// A question's integers.
+struct Sizes {
+    k: usize,
+    seed: u64,
+    promote: Option<usize>,
+    split: Option<usize>,
+    block: usize,
+}
+
+/// The largest integer up to which a page's numbers are all different.
+const MOST_SEEDS: u64 = (1 << 53) - 1;
+
+impl Question {
+    fn sizes(&self) -> Result<Sizes, Error> {
+        let along = |name: &str, one: &Whole, least: usize| -> Result<usize, Error> {
+            Ok(one.read(name, least as u64..=LONGEST as u64)? as usize)
+        };
+        Ok(Sizes {
+            k: along("K", &self.k, SHORTEST)?,
+            seed: self.seed.read("seed", 0..=MOST_SEEDS)?,
+            promote: self.promote.as_ref().map(|one| along("promote", one, 1)).transpose()?,
+            split: self.split.as_ref().map(|one| along("split", one, 1)).transpose()?,
+            block: along("block", &self.block, 1)?,
+        })
+    }
 }
 
 #[derive(Clone, Copy, Default, Deserialize, PartialEq)]
@@ -69,8 +112,12 @@ const fn one() -> f64 {
     1.0
 }
 
-const fn block() -> usize {
-    128
+fn zero() -> Whole {
+    Whole(0.into())
+}
+
+fn block() -> Whole {
+    Whole(128.into())
 }
 
 /// The curves.
@@ -246,10 +293,9 @@ fn ks(k: usize) -> Vec<usize> {
 
 /// The curves of some units on the same numbers.
 pub(crate) fn curve(question: &Question) -> Result<Curves, Error> {
-    let Question { k, scale, seed, .. } = *question;
-    if !(SHORTEST..=LONGEST).contains(&k) {
-        return Err(Error::new(format!("K is {k}; {SHORTEST} to {LONGEST} is expected")));
-    }
+    let sizes = question.sizes()?;
+    let (k, seed, scale) = (sizes.k, sizes.seed, question.scale);
+    at_most("distribution", &question.distribution, LONGEST_NAME)?;
     let drawn = |name: &str, stream: u64| -> Result<Lines, Error> {
         Lines::drawn(Distribution::named(name, scale)?, k, seed, stream)
     };
@@ -273,7 +319,7 @@ pub(crate) fn curve(question: &Question) -> Result<Curves, Error> {
     let curves = units.into_iter().zip(&question.units).map(|(unit, asked)| {
         unit.and_then(|unit| {
             let name = unit.name();
-            of_unit(&unit, question, (&a, &b), &ks, &exact)
+            of_unit(&unit, (question.scaling, &sizes), (&a, &b), &ks, &exact)
                 .map_err(|error| Error::new(format!("{name}: {error}")))
         })
         .unwrap_or_else(|error| Curve {
@@ -305,7 +351,7 @@ fn own(values: &[f64], k: usize) -> Result<(Lines, Lines), Error> {
 
 fn of_unit(
     unit: &Unit,
-    question: &Question,
+    (scaling, sizes): (Scaling, &Sizes),
     (a, b): (&Lines, &Lines),
     ks: &[usize],
     exact: &[Vec<f64>],
@@ -319,26 +365,24 @@ fn of_unit(
             "it adds in FP64, as the curve's exact sums do; the curve is of narrower units",
         ));
     }
-    let k = question.k;
+    let Sizes { k, block, promote, split, .. } = *sizes;
     let target = Target::of_model(unit.for_length(unit.step + 1), Some(unit.step))?;
     let is_narrow = model.a.bits() <= 8 && model.b.bits() <= 8;
     let own = model.scale.map(|scale| Blocks { format: scale.format, size: scale.size });
-    let is_block = own.is_none() && question.scaling == Scaling::Block && is_narrow;
-    if is_block
-        && (question.block == 0 || !question.block.is_multiple_of(unit.step) || question.block > LONGEST)
-    {
+    let is_block = own.is_none() && scaling == Scaling::Block && is_narrow;
+    if is_block && !block.is_multiple_of(unit.step) {
         return Err(Error::new(format!(
-            "blocks of {} elements were asked for; multiples of its K = {} up to {LONGEST} are possible",
-            question.block, unit.step
+            "blocks of {block} elements were asked for; multiples of its K = {} up to {LONGEST} are possible",
+            unit.step
         )));
     }
-    if let (true, Some(every)) = (is_block, question.promote) {
+    if let (true, Some(every)) = (is_block, promote) {
         return Err(Error::new(format!(
             "promotion every {every} and scales of blocks were asked for: after each block the accumulator is added to FP32 anyway; turn one of them off"
         )));
     }
-    let blocks = own.or(is_block.then_some(Blocks { format: F32, size: question.block }));
-    let is_scaled = question.scaling != Scaling::None;
+    let blocks = own.or(is_block.then_some(Blocks { format: F32, size: block }));
+    let is_scaled = scaling != Scaling::None;
     let (x, y) = (Narrow::of(a, &model.a, blocks, is_scaled), Narrow::of(b, &model.b, blocks, is_scaled));
     let narrow = sums(&x.numbers, &y.numbers, k, ks);
     let mut curve = Curve {
@@ -364,14 +408,14 @@ fn of_unit(
             scale_a,
             scale_b,
             scale_blocks: is_block.then_some(ScaleBlocks {
-                k: question.block,
+                k: block,
                 rows: 1,
                 columns: 1,
                 order: ScaleOrder::Product,
                 fma: false,
             }),
-            split_k: question.split.filter(|parts| *parts > 1),
-            promote_every: question.promote,
+            split_k: split.filter(|parts| *parts > 1),
+            promote_every: promote,
             ..GemmOptions::default()
         };
         let (of_a, of_b) = (x.codes(k, *until, false, model.a)?, y.codes(k, *until, true, model.b)?);

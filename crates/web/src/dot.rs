@@ -5,7 +5,7 @@ use bitmma_engine::formats::Format;
 use bitmma_engine::formats::text::{digits_of, hex};
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::error::{Error, beginning};
 use crate::unit::{Asked, Unit};
 
 /// Dot products of one unit, their operands in the columns of a recording.
@@ -45,7 +45,8 @@ fn codes(text: &str, format: &Format) -> Result<Vec<u64>, Error> {
     let code = |word: &str| match u64::from_str_radix(word, 16) {
         Ok(code) if code <= format.max_code() => Ok(code),
         _ => Err(Error::new(format!(
-            "'{word}' is not a code of {format}; its largest is {}",
+            "'{}' is not a code of {format}; its largest is {}",
+            beginning(word),
             hex(format, format.max_code())
         ))),
     };
@@ -61,7 +62,10 @@ pub(crate) fn dots(question: &Question) -> Result<Codes, Error> {
     for (place, one) in question.cases.iter().enumerate() {
         let (a, b) = (codes(&one.a, &model.a)?, codes(&one.b, &model.b)?);
         let [c] = codes(&one.c, &model.c)?[..] else {
-            return Err(Error::new(format!("case {place}: c is '{}'; one code is expected", one.c)));
+            return Err(Error::new(format!(
+                "case {place}: c is '{}'; one code is expected",
+                beginning(&one.c)
+            )));
         };
         let scales = |text: &str| match model.scale {
             Some(scale) => codes(text, &scale.format),

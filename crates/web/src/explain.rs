@@ -3,7 +3,7 @@
 use bitmma_analysis::Dyadic;
 use bitmma_analysis::account::{Account, account, exact_dot, ulp};
 use bitmma_analysis::discrepancy::{Answer, answer};
-use bitmma_engine::arithmetic::Model;
+use bitmma_engine::arithmetic::{Model, Step};
 use bitmma_engine::explain::explain as steps_of;
 use bitmma_engine::formats::text::{display, hex};
 use bitmma_engine::formats::{Class, Format, decode};
@@ -53,7 +53,9 @@ struct Full {
     operands: Operands,
     parts: Vec<Part>,
     d: Answered,
-    /// The exact dot product of the operands as they were read.
+    /// Inputs that were rounded to the unit's formats.
+    rounded: usize,
+    /// The exact dot product of the operands as they were given, after that rounding.
     exact: Option<String>,
     /// D minus that.
     error: Option<String>,
@@ -102,8 +104,29 @@ pub(crate) struct Computed {
     pub(crate) answer: Answer,
     /// What it lost; none for sums of integers.
     pub(crate) account: Option<Account>,
-    /// Whether D is the exact dot product of the operands as they were given.
+    pub(crate) steps: Vec<Step>,
+    /// The exact dot product of the operands as they were given, bits that are not read included; none if one is not finite.
+    pub(crate) given: Option<Dyadic>,
+    /// Whether D is that.
     pub(crate) is_exact: bool,
+    /// Instructions in a row, and operations of each.
+    pub(crate) instructions: (usize, usize),
+}
+
+impl Computed {
+    /// D as a number.
+    pub(crate) fn value(&self) -> Option<Dyadic> {
+        Dyadic::of_code(&self.model.d, self.d)
+    }
+
+    /// Where an operation is along K: `step 2`, or `instruction 3, step 1` where there are several.
+    pub(crate) fn place(&self, operation: usize) -> String {
+        match self.instructions {
+            (1, _) => format!("step {}", operation + 1),
+            (_, 1) => format!("instruction {}", operation + 1),
+            (_, each) => format!("instruction {}, step {}", operation / each + 1, operation % each + 1),
+        }
+    }
 }
 
 /// Explains.
@@ -146,31 +169,39 @@ fn full(
     let mut notes = inputs.notes.clone();
     notes.extend(readings(&explanation.steps));
     let filled = |text: &str| crate::input::words(text).len();
-    let given = filled(&typed.a).max(filled(&typed.b));
+    let typed_until = filled(&typed.a).max(filled(&typed.b));
     let of = |format: &Format, codes: &[u64], count: usize| -> Vec<Operand> {
         codes.iter().take(count).map(|code| Operand::new(format, *code)).collect()
     };
     let scales = |codes: &[u64]| model.scale.map_or(vec![], |scale| of(&scale.format, codes, codes.len()));
     let operands = Operands {
-        a: of(&model.a, &case.a, given),
-        b: of(&model.b, &case.b, given),
+        a: of(&model.a, &case.a, typed_until),
+        b: of(&model.b, &case.b, typed_until),
         c: Operand::new(&model.c, case.c),
         scale_a: scales(&case.scale_a),
         scale_b: scales(&case.scale_b),
     };
     // of the operands as they are given, bits that are not read included
     let given_model = Model { a: word_format(&model.a), b: word_format(&model.b), ..model.clone() };
-    let exact = if model.is_integer() { None } else { exact_dot(&given_model, case, &model.c) };
+    let exact = exact_dot(&given_model, case, &model.c);
     let error = exact.as_ref().and_then(|exact| Some(&Dyadic::of_code(&model.d, d)? - exact));
-    let ulps = error.as_ref().filter(|_| decode(&model.d, d).class != Class::Nan).map(|error| {
+    let of_last_bit =
+        error.as_ref().filter(|_| !model.is_integer() && decode(&model.d, d).class != Class::Nan);
+    let ulps = of_last_bit.map(|error| {
         let format = if model.conversion.container() == model.d { model.conversion.format } else { model.d };
         error.scaled(-ulp(&format, &model.d, d)).to_f64()
     });
     let about = unit.about();
-    let copies = copies(unit, &model, case, given);
-    let parts = parts(&explanation.steps);
+    let copies = copies(unit, &model, case, typed_until);
+    let steps = explanation.steps;
+    let instructions = (k / unit.step).max(1);
+    let operations = steps.iter().filter(|step| matches!(step, Step::Begin { .. })).count();
+    let instructions = (instructions, (operations / instructions).max(1));
+    let parts = parts(&steps, instructions, (&model.d, d));
     let is_exact = error.as_ref().is_some_and(Dyadic::is_zero);
-    let computed = Computed { model, inputs, d, answer: answered, account, is_exact };
+    let given = exact.clone();
+    let computed =
+        Computed { model, inputs, d, answer: answered, account, steps, given, is_exact, instructions };
     let why = sentence(&computed, first.as_ref());
     let full = Full {
         unit: about,
@@ -179,6 +210,7 @@ fn full(
         operands,
         parts,
         d: Answered::new(&computed.model.d, d),
+        rounded: computed.inputs.rounded,
         exact: exact.map(|exact| exact.to_string()),
         error: error.map(|error| error.to_string()),
         ulps,

@@ -7,7 +7,7 @@ use bitmma_engine::formats::text::{display, display_hex_float, hex};
 use bitmma_engine::formats::{Class, FORMATS, Format, Overflow, Real, Rounding, decode, encode};
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::error::{Error, LONGEST_NAME, at_most};
 use crate::input::Bits;
 
 /// Bits of a format that is shown whole, at most.
@@ -101,6 +101,7 @@ fn interval(format: &Format, code: u64, finite: &[u64]) -> Option<(String, bool,
 
 /// The table of a format.
 pub(crate) fn table(question: &Question) -> Result<Table, Error> {
+    at_most("format", &question.format, LONGEST_NAME)?;
     let format = find(&question.format)?;
     if !narrow().any(|name| name == format.name) {
         let names = narrow().collect::<Vec<_>>().join(", ");

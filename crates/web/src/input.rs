@@ -8,7 +8,7 @@ use bitmma_engine::formats::{Class, F32, Format, decode};
 use bitmma_verify::inputs::zero;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::error::{Error, LONGEST_NAME, at_most, beginning};
 use crate::unit::{LONGEST, Unit};
 
 /// The operands of one dot product as they are typed.
@@ -31,6 +31,8 @@ pub(crate) struct Typed {
 pub(crate) struct Inputs {
     pub(crate) case: Case,
     pub(crate) notes: Vec<String>,
+    /// Numbers that were rounded to the unit's formats.
+    pub(crate) rounded: usize,
 }
 
 /// A text that was pasted.
@@ -91,10 +93,6 @@ impl Bits {
     }
 }
 
-/// Words that come before numbers in the output of programs.
-const FRAMES: [&str; 8] =
-    ["tensor", "torch.tensor", "array", "np.array", "numpy.array", "jnp.array", "Array", "float32"];
-
 /// What is said of a tensor beside its numbers.
 const KEYWORDS: [&str; 5] = ["dtype=", "device=", "grad_fn=", "layout=", "requires_grad="];
 
@@ -103,9 +101,15 @@ const KEYWORDS: [&str; 5] = ["dtype=", "device=", "grad_fn=", "layout=", "requir
 pub(crate) fn words(list: &str) -> Vec<String> {
     let between = |letter: char| letter.is_whitespace() || "[](){},;|\u{a0}".contains(letter);
     let minus = list.replace(['\u{2212}', '\u{2013}'], "-");
-    let plain = minus.split(between).filter(|word| !word.is_empty());
-    let is_number = |word: &&str| !FRAMES.contains(word) && !KEYWORDS.iter().any(|one| word.starts_with(one));
-    plain.filter(is_number).map(number_of).collect()
+    let plain = minus.split_inclusive(between).filter(|word| !is_call(word));
+    let plain = plain.map(|word| word.trim_end_matches(between)).filter(|word| !word.is_empty());
+    plain.filter(|word| !KEYWORDS.iter().any(|one| word.starts_with(one))).map(number_of).collect()
+}
+
+/// Whether a word is the name of a function or type before its argument: `tensor(`, `np.float32(`.
+fn is_call(word: &str) -> bool {
+    let Some(name) = word.strip_suffix('(') else { return false };
+    name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
 }
 
 /// A word without the suffix that C gives to a float.
@@ -136,10 +140,10 @@ pub(crate) fn paste(pasted: &Pasted) -> Result<Rows, Error> {
         }
         return Ok(Rows { a, b: Some(b), c: command("-c ") });
     }
-    let is_mark = |piece: &str| matches!(piece, "·" | "*" | "@" | "+" | "x" | "×" | "⋅");
-    let marked = text.split_whitespace().any(is_mark);
-    let parts: Vec<String> = if marked {
-        let pieces: Vec<&str> = text.split_whitespace().collect();
+    let is_mark = |piece: &str| matches!(piece, "·" | "+" | "x");
+    let spaced = spaced(text);
+    let pieces: Vec<&str> = spaced.split_whitespace().collect();
+    let parts: Vec<String> = if pieces.iter().any(|piece| is_mark(piece)) {
         pieces.split(|piece| is_mark(piece)).map(|part| part.join(" ")).collect()
     } else {
         let lines = unwrapped(text).into_iter().map(|line| unnamed(&line).to_owned());
@@ -152,6 +156,32 @@ pub(crate) fn paste(pasted: &Pasted) -> Result<Rows, Error> {
         return Err(Error::new("more than three rows were pasted; A, B and C are one row each"));
     }
     Ok(Rows { a, b, c })
+}
+
+/// A text with blanks around what stands between rows, signs of products as `·`. A plus after the end of a number or list is one.
+fn spaced(text: &str) -> String {
+    let mut spaced = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '·' | '*' | '@' | '×' | '⋅' => spaced.push_str(" · "),
+            '+' if is_end(&spaced) => spaced.push_str(" + "),
+            _ => spaced.push(letter),
+        }
+    }
+    spaced
+}
+
+/// Whether a number or a list ends here, so that a plus is no sign of a number or of its exponent.
+fn is_end(text: &str) -> bool {
+    let between = |one: char| one.is_whitespace() || "[](),".contains(one);
+    let word = text.rsplit(between).next().unwrap_or("");
+    let is_hex = word.trim_start_matches('-').get(..2).is_some_and(|start| start.eq_ignore_ascii_case("0x"));
+    match word.chars().next_back() {
+        None => text.ends_with([']', ')']),
+        Some('p' | 'P') => false,
+        Some('e' | 'E') => is_hex, // a digit of a code
+        _ => true,
+    }
 }
 
 /// Lines of a text, of which those between brackets are one.
@@ -183,6 +213,8 @@ fn unnamed(line: &str) -> &str {
 
 /// The number that a code is.
 pub(crate) fn code(asked: &Code) -> Result<Number, Error> {
+    at_most("format", &asked.format, LONGEST_NAME)?;
+    at_most("code", &asked.code, LONGEST_NUMBER)?;
     let format = find_format(&asked.format)?;
     let code = word::read(&format, &asked.code, false).map_err(|error| Error::new(error.to_string()))?;
     if !asked.code.to_ascii_lowercase().starts_with("0x") {
@@ -203,6 +235,16 @@ pub(crate) fn code(asked: &Code) -> Result<Number, Error> {
 
 /// Numbers that are named as rounded, of one operand.
 const NAMED: usize = 3;
+/// Characters of a number, at most: the smallest FP64 number has 1,077 in full.
+const LONGEST_NUMBER: usize = 1_100;
+
+/// What was changed while numbers were read.
+#[derive(Default)]
+struct Notes {
+    lines: Vec<String>,
+    /// Numbers that were rounded.
+    rounded: usize,
+}
 
 /// The format in which every bit of an operand's code counts: FP32 for TF32, whose word has bits that the unit does not read.
 /// Numbers are typed in that one: software hands words over, and the unit cuts them.
@@ -211,7 +253,7 @@ pub(crate) fn word_format(format: &Format) -> Format {
 }
 
 /// Numbers of a list in a format, rounded to nearest; what was rounded is noted.
-fn list(name: &str, format: &Format, text: &str, notes: &mut Vec<String>) -> Result<Vec<u64>, Error> {
+fn list(name: &str, format: &Format, text: &str, notes: &mut Notes) -> Result<Vec<u64>, Error> {
     let format = &word_format(format);
     let words = words(text);
     if words.len() > LONGEST {
@@ -221,21 +263,27 @@ fn list(name: &str, format: &Format, text: &str, notes: &mut Vec<String>) -> Res
     let mut codes = vec![];
     for (index, word) in words.iter().enumerate() {
         let place = if name == "c" { name.to_owned() } else { format!("{name}{index}") };
+        at_most(&place, word, LONGEST_NUMBER)?;
         let code = match word::read(format, word, false) {
             Err(Unread::Inexact { nearest, code, .. }) => {
-                rounded.push(format!("{place} = {word} is rounded to {nearest}"));
+                rounded.push(format!("{place} = {} is rounded to {nearest}", beginning(word)));
                 code
             }
-            other => other.map_err(|error| Error::new(format!("{place}: {error}")))?,
+            Err(error) => {
+                let error = error.to_string().replace(word, &beginning(word));
+                return Err(Error::new(format!("{place}: {error}")));
+            }
+            Ok(code) => code,
         };
         codes.push(code);
     }
+    notes.rounded += rounded.len();
     if rounded.len() > NAMED {
         let more = rounded.len() - NAMED;
         rounded.truncate(NAMED);
         rounded.push(format!("{name}: {more} more are rounded to {format}"));
     }
-    notes.extend(rounded);
+    notes.lines.extend(rounded);
     Ok(codes)
 }
 
@@ -243,7 +291,7 @@ impl Typed {
     /// Reads everything into a unit's formats: numbers that these do not have are rounded, missing ones are zero.
     pub(crate) fn read(&self, unit: &Unit) -> Result<Inputs, Error> {
         let model = &unit.model;
-        let mut notes = vec![];
+        let mut notes = Notes::default();
         let mut a = list("a", &model.a, &self.a, &mut notes)?;
         let mut b = list("b", &model.b, &self.b, &mut notes)?;
         let c = match list("c", &model.c, &self.c, &mut notes)?[..] {
@@ -253,7 +301,7 @@ impl Typed {
         };
         let k = unit.length(a.len().max(b.len()))?;
         if k > unit.step {
-            notes.push(format!(
+            notes.lines.push(format!(
                 "K = {k} is {} instructions: each starts from the result of the one before it",
                 k / unit.step
             ));
@@ -262,7 +310,8 @@ impl Typed {
         b.resize(k, zero(&model.b));
         let scale_a = self.scales("scale_a", &self.scale_a, unit, k, &mut notes)?;
         let scale_b = self.scales("scale_b", &self.scale_b, unit, k, &mut notes)?;
-        Ok(Inputs { case: Case { a, b, c, scale_a, scale_b }, notes })
+        let Notes { lines: notes, rounded } = notes;
+        Ok(Inputs { case: Case { a, b, c, scale_a, scale_b }, notes, rounded })
     }
 
     fn scales(
@@ -271,11 +320,11 @@ impl Typed {
         text: &str,
         unit: &Unit,
         k: usize,
-        notes: &mut Vec<String>,
+        notes: &mut Notes,
     ) -> Result<Vec<u64>, Error> {
         let Some(scale) = unit.model.scale else {
             if !words(text).is_empty() {
-                notes.push(format!("{name} is not used: this unit takes no scale factors"));
+                notes.lines.push(format!("{name} is not used: this unit takes no scale factors"));
             }
             return Ok(vec![]);
         };

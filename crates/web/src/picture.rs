@@ -105,6 +105,8 @@ impl Coded {
 pub(crate) struct Part {
     /// The operation, or what comes after all of them.
     name: String,
+    /// Which instruction in a row it is of, from 1, and how many there are; none of one alone.
+    instruction: Option<(usize, usize)>,
     /// The elements along K it takes.
     elements: Vec<usize>,
     /// Where it starts.
@@ -148,6 +150,9 @@ pub(crate) fn readings(steps: &[Step]) -> Vec<String> {
                 continue;
             }
             notes.push(match why {
+                Why::Flushed if decode(&one.given_format, one.given).class == Class::Zero => {
+                    format!("{} = {given} is read as {used}", one.operand)
+                }
                 Why::Flushed => {
                     format!("{} = {} is subnormal and read as {used}", one.operand, short(&given))
                 }
@@ -171,9 +176,10 @@ pub(crate) fn readings(steps: &[Step]) -> Vec<String> {
 /// Operands that are named as not used as given.
 const NAMED: usize = 4;
 
-/// The operations of a dot product, in order.
-pub(crate) fn parts(steps: &[Step]) -> Vec<Part> {
+/// The operations of a dot product, in order; the last row is D. `(count, each)`: instructions in a row, and operations of each.
+pub(crate) fn parts(steps: &[Step], (count, each): (usize, usize), (format, d): (&Format, u64)) -> Vec<Part> {
     let mut parts: Vec<Part> = vec![];
+    let mut begun = 0;
     let mut afterwards = false;
     let mut state: Option<u64> = None; // the accumulator of the operation under way
     for step in steps {
@@ -182,8 +188,11 @@ pub(crate) fn parts(steps: &[Step]) -> Vec<Part> {
             Step::Begin { operation, elements, accumulator, format } => {
                 state = Some(*accumulator);
                 afterwards = false;
+                let instruction = (count > 1).then_some((begun / each + 1, count));
+                begun += 1;
                 parts.push(Part {
                     name: (*operation).to_owned(),
+                    instruction,
                     elements: elements.clone(),
                     accumulator: Some(Coded::new(format, *accumulator)),
                     stages: vec![],
@@ -199,6 +208,7 @@ pub(crate) fn parts(steps: &[Step]) -> Vec<Part> {
                     afterwards = true;
                     parts.push(Part {
                         name: "around the operation".to_owned(),
+                        instruction: None,
                         elements: vec![],
                         accumulator: None,
                         stages: vec![],
@@ -229,6 +239,22 @@ pub(crate) fn parts(steps: &[Step]) -> Vec<Part> {
                 };
                 part.idle = zero && same && part.special.is_none() && !part.elements.is_empty();
             }
+        }
+    }
+    // a NaN leaves the unit as the code that the vendor gives it, and what was decided without a sum is in no row yet
+    if let Some(last) = parts.last_mut() {
+        let coded = Coded::new(format, d);
+        let is_shown = |stage: &Stage| stage.result.as_ref().is_some_and(|shown| shown.code == coded.code);
+        if !last.stages.last().is_some_and(is_shown) {
+            last.idle = false;
+            last.stages.push(Stage {
+                title: "D".to_owned(),
+                cut: None,
+                rows: vec![],
+                zeros: String::new(),
+                sum: None,
+                result: Some(coded),
+            });
         }
     }
     parts

@@ -6,7 +6,7 @@ use bitmma_engine::catalogue::of;
 use bitmma_engine::catalogue::words::matching;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::error::{Error, LONGEST_NAME, at_most};
 use crate::unit::split;
 
 /// Instructions that are listed, at most.
@@ -65,6 +65,7 @@ pub(crate) fn chips() -> Vec<Chip> {
 
 /// The instructions of a chip that have all words.
 pub(crate) fn search(question: &Question) -> Result<Matches, Error> {
+    at_most("the search", &question.words, LONGEST_NAME)?;
     let (architecture, words) = split(&question.words)?;
     let rows = if words.is_empty() { of(architecture).collect() } else { matching(architecture, &words)? };
     let one = |row: &&'static bitmma_engine::Instruction| One {

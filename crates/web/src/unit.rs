@@ -11,7 +11,7 @@ use bitmma_engine::formats::{Format, Rounding};
 use bitmma_engine::{Architecture, Revision, model_of};
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::error::{Error, LONGEST_NAME, at_most};
 
 /// Units of one question, at most.
 pub(crate) const MOST: usize = 4;
@@ -91,6 +91,11 @@ const FLUSHES: [(InputFlush, &str); 3] =
 impl Unit {
     /// Reads a unit.
     pub(crate) fn read(asked: &Asked) -> Result<Unit, Error> {
+        at_most("the unit", &asked.unit, LONGEST_NAME)?;
+        for (symbol, text) in &asked.edit {
+            at_most("a parameter's symbol", symbol, LONGEST_NAME)?;
+            at_most(symbol, text, LONGEST_NAME)?;
+        }
         let Meant { found, options, words } = meant(asked.unit.trim())?;
         let mut model = model_of(&found, Revision::Hardware)?;
         let mut step = found.instruction.products();

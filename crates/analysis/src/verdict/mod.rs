@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::apart::{Rules, separating};
 use crate::describe::{lowering, model_parameters};
-use crate::discrepancy::{Difference, comparable, matrix, simpler, smallest};
+use crate::discrepancy::{Answer, Difference, answer, comparable, matrix, simpler, smallest, smallest_of};
 use crate::error::{Error, option};
 use crate::scheme::Scheme;
 use crate::subject::{Subject, essence};
@@ -113,17 +113,66 @@ const SEED: u64 = 1;
 /// Compares two models that take the same operands, at the smallest K of both.
 pub fn diff(left: &Side, right: &Side, rules: &Rules) -> Result<Diff, Error> {
     comparable(&left.model, &right.model)?;
-    let k = common(left, right);
-    // the instruction's own K sets how many products are summed at once; from then on it is chained
-    let chained = |side: &Side| {
-        let mut model = side.model.clone();
-        if let Some(own) = side.k {
-            model.operation = model.operation.with_length(model.length(own));
+    let k = common(&[left, right]);
+    let models = [chained(left), chained(right)];
+    let verdict = verdict(&models[0], &models[1], k, rules)?;
+    compared([left, right], models, k, verdict)
+}
+
+/// Compares every two of several models that take the same operands. Where they differ it is on the smallest input on which not
+/// all results are the same, at the smallest K of all, and by two whose results differ on it. Otherwise two of which it is not
+/// proven that they compute the same come first.
+pub fn diff_of_several(sides: &[Side], rules: &Rules) -> Result<((usize, usize), Diff), Error> {
+    let places =
+        |count: usize| (0..count).flat_map(move |left| (left + 1..count).map(move |right| (left, right)));
+    if let [first, others @ ..] = sides
+        && others.len() > 1
+    {
+        let k = common(&sides.iter().collect::<Vec<_>>());
+        let (x, rest) = (chained(first), others.iter().map(chained).collect::<Vec<_>>());
+        let most = BUDGET.min((MOST_ELEMENTS / k.max(1) as u64).max(1));
+        if let Difference::Found { case, smallest, .. } =
+            smallest_of(&x, &rest.iter().collect::<Vec<_>>(), k, most, SEED)?
+        {
+            let models: Vec<&Model> = [&x].into_iter().chain(&rest).collect();
+            let answers: Vec<Option<Answer>> =
+                models.iter().map(|model| result(model, &case).map(|d| answer(&model.d, d))).collect();
+            if let Some((left, right)) =
+                places(sides.len()).find(|(left, right)| answers[*left] != answers[*right])
+            {
+                let models = [left, right].map(|place| models[place].clone());
+                let verdict = Verdict::Differs(case, smallest);
+                return Ok(((left, right), compared([&sides[left], &sides[right]], models, k, verdict)?));
+            }
         }
-        model
-    };
-    let [x, y] = [chained(left), chained(right)];
-    let verdict = verdict(&x, &y, k, rules)?;
+    }
+    let mut found: Option<((usize, usize), Diff)> = None;
+    for (left, right) in places(sides.len()) {
+        let one = diff(&sides[left], &sides[right], rules)?;
+        match one.verdict {
+            Verdict::Differs(..) => return Ok(((left, right), one)),
+            Verdict::Unknown(_) => found = Some(((left, right), one)),
+            Verdict::Same(_) => found = found.or(Some(((left, right), one))),
+        }
+    }
+    found.ok_or_else(|| option("sides", sides.len(), "two are compared"))
+}
+
+/// A model whose instruction is chained: its own K sets how many products are summed at once.
+fn chained(side: &Side) -> Model {
+    let mut model = side.model.clone();
+    if let Some(own) = side.k {
+        model.operation = model.operation.with_length(model.length(own));
+    }
+    model
+}
+
+fn compared(
+    [left, right]: [&Side; 2],
+    [x, y]: [Model; 2],
+    k: usize,
+    verdict: Verdict,
+) -> Result<Diff, Error> {
     let results = match &verdict {
         Verdict::Differs(case, _) => result(&x, case).zip(result(&y, case)),
         _ => None,
@@ -204,20 +253,22 @@ pub fn different(left: &[(String, String)], right: &[(String, String)]) -> Vec<P
     names.into_iter().filter_map(differ).collect()
 }
 
-/// The smallest K that both take.
-fn common(left: &Side, right: &Side) -> usize {
+/// The smallest K that all take.
+fn common(sides: &[&Side]) -> usize {
     let step = |side: &Side| {
         side.k.unwrap_or_else(|| {
             let longest = side.model.operation.max_length();
             side.model.scale.map_or(longest, |scale| longest.next_multiple_of(scale.size))
         })
     };
-    let (mut x, mut y) = (step(left).clamp(1, 1 << 12), step(right).clamp(1, 1 << 12));
-    let product = x * y;
-    while y != 0 {
-        (x, y) = (y, x % y);
-    }
-    product / x
+    sides.iter().fold(1, |common, side| {
+        let step = step(side).clamp(1, 1 << 12);
+        let (mut x, mut y) = (common, step);
+        while y != 0 {
+            (x, y) = (y, x % y);
+        }
+        common / x * step
+    })
 }
 
 fn share(models: [&Model; 2], k: usize) -> Result<Share, Error> {
