@@ -35,7 +35,7 @@ const settled = page => page.evaluate(async () => {
 });
 const values = page => page.$$eval(".answer", cards => cards.map(card => card.querySelector(".value b")?.textContent ?? "error"));
 const codes = page => page.$$eval(".answer", cards => cards.map(card => card.querySelector("code")?.textContent ?? "error"));
-const link = page => page.evaluate(() => location.hash.slice(1));
+const link = page => page.evaluate(() => { keepAddress(); return location.hash.slice(1); });
 const picture = async (page, name) => { if (shots) await page.screenshot({ path: join(shots, name + ".png"), fullPage: true }); };
 async function type(page, id, text) {
   await page.fill("#" + id, text);
@@ -345,7 +345,7 @@ async function keystrokes(base, name) {
     for (let count = 0; count < 60; count += 1) {
       const shown = new Promise(done => {
         const observer = new MutationObserver(() => { observer.disconnect(); done(null); });
-        observer.observe(document.getElementById("pictures"), { childList: true });
+        observer.observe(document.getElementById("answers"), { childList: true, characterData: true, subtree: true });
       });
       const start = performance.now();
       field.value = field.value.replace(/[\d.]+$/, String(count + 0.25));

@@ -43,12 +43,21 @@ impl Loss {
     /// `step 1, fused summation: a3*b3 = -0.125 becomes 0, losing -0.125 (nothing below 2^-2 is kept)`, all exact. What is lost is
     /// marked by `mark`.
     pub fn in_words(&self, mark: &dyn Fn(&str) -> String) -> String {
-        format!("step {}, {}", self.operation + 1, self.without_step(mark))
+        self.in_words_at(&|operation| format!("step {}", operation + 1), mark)
     }
 
-    /// The same, but for the step in which it happened.
-    pub fn without_step(&self, mark: &dyn Fn(&str) -> String) -> String {
-        let Loss { source, term, exact, kept, .. } = self;
+    /// The same, each operation along K by the name that `place` gives it.
+    pub fn in_words_at(
+        &self,
+        place: &dyn Fn(usize) -> String,
+        mark: &dyn Fn(&str) -> String,
+    ) -> String {
+        let Loss { operation, source, term, exact, kept, .. } = self;
+        // operands are read before all steps
+        let place = match source {
+            Source::InputFlush => String::new(),
+            _ => format!("{}, ", place(*operation)),
+        };
         let becomes = match self.beyond {
             Some(format) => format!("is beyond the largest number of {format} and becomes that, {kept}"),
             None => format!("becomes {kept}"),
@@ -58,7 +67,7 @@ impl Loss {
             _ => String::new(),
         };
         let lost = mark(&(-&self.error()).to_string());
-        format!("{}: {term} = {exact} {becomes}, losing {lost}{below}", source.name())
+        format!("{place}{}: {term} = {exact} {becomes}, losing {lost}{below}", source.name())
     }
 
     /// Whether both take the same away from the same number, in whichever step.

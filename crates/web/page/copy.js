@@ -14,12 +14,21 @@ function copied(kind) {
 
 let copyKind = "link";
 
+/** What is shown and not in a link, in words. */
+function missing() {
+  const { distribution, values } = state.curve;
+  const numbers = distribution === "own" && values.length > LONGEST_VALUES
+    ? `Your own numbers are not in the link: they have ${values.length} characters, and links hold at most ${LONGEST_VALUES}. Send them along. ` : "";
+  return numbers + (state.picture ? "Your own picture is not in the link. Send it along." : "");
+}
+
 /** @param {string} kind */
 function showCopy(kind) {
   copyKind = kind;
   for (const button of by("copy-kinds").children) button.setAttribute("aria-pressed", String(button.textContent === kind));
   const isPicture = kind === "PNG";
   by("copy-text").value = isPicture ? "A picture of what is shown, as a file." : copied(kind);
+  by("copy-note").textContent = kind === "link" || kind === "command" ? missing() : "";
   by("copy-now").textContent = isPicture || kind === "SVG" ? "Save as a file" : "Copy to the clipboard";
 }
 

@@ -30,9 +30,14 @@ function askForCurve() {
     return Promise.resolve();
   }
   const { distribution, scale, seed, k, promote, split, scaling, block } = state.curve;
+  if (distribution === "own" && !own.length) {
+    curves = null;
+    by("curve").replaceChildren(make("p", { class: "lost" }, `There are no numbers of your own: type some, or choose a file. Links hold at most ${LONGEST_VALUES} characters of them.`));
+    return Promise.resolve();
+  }
   return askCurve({
-    ask: "curve", units: asked("units"), distribution, scale, seed: Math.max(0, Math.floor(seed)), k: Math.floor(k), scaling, block: Math.floor(block),
-    ...(promote > 0 ? { promote: Math.floor(promote) } : {}), ...(split > 1 ? { split: Math.floor(split) } : {}),
+    ask: "curve", units: asked("units"), distribution, scale, seed, k, scaling, block,
+    ...(promote !== 0 ? { promote } : {}), ...(split !== 1 ? { split } : {}),
     ...(distribution === "own" ? { values: own } : {}),
   });
 }

@@ -25,13 +25,14 @@ function showAnswers() {
   if (!explained) return;
   const units = explained.units;
   showUnits(by("units"), "units", units.map(one => one.unit));
-  for (const scales of document.querySelectorAll(".scales")) /** @type {any} */ (scales).hidden = !units.some(one => one.unit?.scale);
+  const hasScales = units.some(one => one.unit?.scale);
+  for (const scales of document.querySelectorAll(".scales")) /** @type {any} */ (scales).hidden = !hasScales;
   const steps = Math.max(0, ...answered().map(one => one?.parts.length ?? 0));
   const step = stepShown(steps);
-  by("answers").replaceChildren(...units.map(card));
+  draw(by("answers"), units.map(card));
   showWalk(step, steps);
   const ruler = rulerOf(step);
-  by("pictures").replaceChildren(...units.map((one, index) => ("d" in one ? picture(one, index, step, ruler) : null)).filter(one => one !== null));
+  draw(by("pictures"), present(units.map((one, index) => ("d" in one ? picture(one, index, step, ruler) : null))));
   showBits();
 }
 
@@ -50,23 +51,26 @@ function stepShown(steps) {
 /** A unit's answer. @param {Answered | Failed} one @param {number} index */
 function card(one, index) {
   const name = one.unit ? `${one.unit.chip} ${one.unit.instruction}${one.unit.edits.length ? " (edited)" : ""}` : state.units[index]?.unit ?? "";
-  const head = make("p", { class: "who" }, make("span", { class: "letter" }, LETTERS[index]), " ", name);
-  if (!("d" in one)) return make("article", { class: "answer failed" }, head, make("p", { class: "lost" }, one.error));
-  const exact = one.error === "0" ? "exact" : one.error === null ? "no distance: not finite" : `${signed(one.error)} from the exact ${one.exact}`;
+  const head = sketch("p", { class: "who" }, sketch("span", { class: "letter" }, LETTERS[index]), " ", name);
+  if (!("d" in one)) return sketch("article", { class: "answer failed" }, head, sketch("p", { class: "lost" }, one.error));
+  const of = one.rounded ? " for the inputs as rounded" : "";
+  const exact = one.error === "0" ? "exact" + of
+    : one.error === null ? `no distance: ${one.exact === null ? "an input" : "the result"} is not finite`
+      : `${signed(one.error)} from ${one.exact}, the exact result${of}`;
   const ulps = one.ulps === null || one.ulps === 0 || Math.abs(one.ulps) > 1e5 ? "" : ` (${Number(one.ulps.toPrecision(3))} ulp)`;
-  const code = make("code", { class: "code", "aria-label": "bits of the result" }, ...one.d.bits.map(([field, bits]) => make("span", { class: field, title: field }, bits)));
+  const code = sketch("code", { class: "code", "aria-label": "bits of the result" }, ...one.d.bits.map(([field, bits]) => sketch("span", { class: field, title: field }, bits)));
   const group = ["●", "◆", "▲", "■"][one.group];
-  return make("article", { class: `answer g${one.group}`, title: one.unit.precision },
+  return sketch("article", { class: `answer g${one.group}`, title: one.unit.precision },
     head,
-    make("p", { class: "value" }, make("span", { class: "sign-of", title: explained?.agree ? "all agree" : "units with this sign agree" }, group), " ", make("b", {}, one.d.value)),
-    make("p", {}, make("code", {}, one.d.code), " ", code, " ", make("span", { class: "dim" }, one.d.format)),
-    make("p", { class: "dim" }, exact + ulps),
-    make("p", { class: "why" }, one.why),
-    one.notes.length ? make("ul", { class: "notes dim" }, ...one.notes.map(note => make("li", {}, note))) : null);
+    sketch("p", { class: "value" }, sketch("span", { class: "sign-of", title: explained?.agree ? "all agree" : "units with this sign agree" }, group), " ", sketch("b", {}, one.d.value)),
+    sketch("p", {}, sketch("code", {}, one.d.code), " ", code, " ", sketch("span", { class: "dim" }, one.d.format)),
+    sketch("p", { class: "dim" }, exact + ulps),
+    sketch("p", { class: "why" }, one.why),
+    one.notes.length ? sketch("ul", { class: "notes dim" }, ...one.notes.map(note => sketch("li", {}, note))) : null);
 }
 
 /** @param {string} text */
-const signed = text => (text.startsWith("-") ? "−" + text.slice(1) : "+" + text);
+const signed = text => text.replace(/^(≈?)(-?)/, (_, about, minus) => about + (minus ? "−" : "+"));
 
 /** Buttons to go along K. @param {number} step @param {number} steps */
 function showWalk(step, steps) {
@@ -87,7 +91,7 @@ function showWalk(step, steps) {
   slide.value = String(step);
   by("back").disabled = step <= 0;
   by("forth").disabled = step >= steps - 1;
-  by("walk-text").textContent = `step ${step + 1} of ${steps} along K`;
+  write(by("walk-text"), `step ${step + 1} of ${steps} along K`);
 }
 
 /** Columns of a ruler, at most: what is further to the right is counted. */
@@ -119,27 +123,28 @@ function rulerOf(step) {
 /** A row's bits in columns. @param {Row} row @param {{high: number, low: number}} ruler */
 function bitsOf(row, ruler) {
   const { digits, high, negative, inexact } = row.bits;
-  const cell = make("span", { class: "digits" });
+  /** @type {(Sketch | string)[]} */
+  const cell = [];
   const width = ruler.high - ruler.low + 1;
   if (!digits) {
-    cell.append(" ".repeat(width + 1));
+    cell.push(" ".repeat(width + 1));
   } else if (high < ruler.low) {
-    cell.append(" ".repeat(Math.max(0, width - 12)), make("span", { class: "lost" }, `… from 2^${high}`));
+    cell.push(" ".repeat(Math.max(0, width - 12)), sketch("span", { class: "lost" }, `… from 2^${high}`));
   } else {
     const lead = ruler.high - high;
     const keeps = row.last === null ? digits.length : Math.max(0, Math.min(digits.length, high - row.last + 1));
     const shown = digits.slice(0, high - ruler.low + 1);
     const more = shown.length < digits.length || inexact ? "…" : "";
-    cell.append(" ".repeat(lead), negative ? "-" : " ", make("span", { class: "kept" }, shown.slice(0, keeps)));
+    cell.push(" ".repeat(lead), negative ? "-" : " ", sketch("span", { class: "kept" }, shown.slice(0, keeps)));
     const gone = shown.slice(keeps) + more;
-    if (gone) cell.append(make("span", { class: "gone" }, gone));
-    cell.append(" ".repeat(Math.max(0, width - lead - shown.length - more.length)));
+    if (gone) cell.push(sketch("span", { class: "gone" }, gone));
+    cell.push(" ".repeat(Math.max(0, width - lead - shown.length - more.length)));
   }
   if (row.last !== null) {
     const column = ruler.high - row.last + 2;
-    if (column >= 0 && column <= width + 1) cell.append(make("span", { class: "cut", style: `left:${column}ch` }));
+    if (column >= 0 && column <= width + 1) cell.push(sketch("span", { class: "cut", style: `left:${column}ch` }));
   }
-  return cell;
+  return sketch("span", { class: "digits" }, ...cell);
 }
 
 /** The names of columns: every eighth power of two. @param {{high: number, low: number}} ruler */
@@ -160,40 +165,41 @@ function picture(one, index, step, ruler) {
   const name = `${LETTERS[index]} · ${one.unit.chip} ${one.unit.instruction}`;
   const body = [];
   if (!part) {
-    body.push(make("p", { class: "dim" }, `This unit takes ${one.parts.length === 1 ? "one step" : one.parts.length + " steps"} only.`));
+    body.push(sketch("p", { class: "dim" }, `This unit takes ${one.parts.length === 1 ? "one step" : one.parts.length + " steps"} only.`));
   } else {
     const first = part.elements[0], last = part.elements[part.elements.length - 1];
     const elements = part.elements.length ? `, elements ${first === last ? first : `${first}..${last}`}` : "";
     const from = part.accumulator ? `, accumulator ${part.accumulator.value}` : "";
-    body.push(make("p", { class: "dim" }, `${part.name}${elements}${from}`));
-    if (part.special) body.push(make("p", { class: "lost" }, `The result is ${part.special} before anything is summed.`));
-    else if (part.idle) body.push(make("p", { class: "dim" }, "Every product is zero, and the accumulator stays as it is."));
+    const instruction = part.instruction ? `instruction ${part.instruction.join(" of ")}: ` : "";
+    body.push(sketch("p", { class: "dim" }, `${instruction}${part.name}${elements}${from}`));
+    if (part.special) body.push(sketch("p", { class: "lost" }, `This step returns ${part.special} before it sums anything.`));
+    else if (part.idle) body.push(sketch("p", { class: "dim" }, "Every product is zero, and the accumulator stays as it is."));
     for (const [place, stage] of (part.idle ? [] : part.stages).entries()) body.push(...stageOf(stage, ruler, place === 0));
   }
-  return make("section", { class: `picture g${one.group}`, "aria-label": name }, make("h3", {}, name), ...body);
+  return sketch("section", { class: `picture g${one.group}`, "aria-label": name }, sketch("h3", {}, name), ...body);
 }
 
 /** @param {Stage} stage @param {{high: number, low: number}} ruler @param {boolean} isFirst */
 function stageOf(stage, ruler, isFirst) {
-  const becomes = stage.result ? ["→ ", make("b", {}, stage.result.value), " ", make("code", {}, stage.result.code), ` ${stage.result.format}`] : [];
-  if (!stage.rows.length && stage.sum && !stage.sum.lost) return [make("p", { class: "stage" }, stage.title, ", exact ", ...becomes)];
-  const line = (/** @type {Row} */ row, /** @type {string} */ kind) => make("tr", {
+  const becomes = stage.result ? ["→ ", sketch("b", {}, stage.result.value), " ", sketch("code", {}, stage.result.code), ` ${stage.result.format}`] : [];
+  if (!stage.rows.length && stage.sum && !stage.sum.lost) return [sketch("p", { class: "stage" }, stage.title, ", exact ", ...becomes)];
+  const line = (/** @type {Row} */ row, /** @type {string} */ kind) => sketch("tr", {
     class: kind, tabindex: 0, "data-element": row.element ?? false, title: told(row),
     onpointerenter: () => { by("detail").textContent = told(row); },
     onfocus: () => { by("detail").textContent = told(row); },
     onclick: () => { if (row.element !== null) select("a" + row.element); },
-  }, make("th", { scope: "row" }, row.name), make("td", { class: "n" }, short(row.value)), make("td", { class: "n" }, row.exponent === null ? "" : String(row.exponent)),
-  make("td", { class: "bits" }, bitsOf(row, ruler)), make("td", { class: "n lost" }, row.lost && short(row.lost)));
+  }, sketch("th", { scope: "row" }, row.name), sketch("td", { class: "n" }, short(row.value)), sketch("td", { class: "n" }, row.exponent === null ? "" : String(row.exponent)),
+  sketch("td", { class: "bits" }, bitsOf(row, ruler)), sketch("td", { class: "n lost" }, row.lost && short(row.lost)));
   const rows = stage.rows.map(row => line(row, "term"));
   if (stage.sum) rows.push(line({ ...stage.sum, last: stage.rows.length && stage.cut !== null ? stage.cut : stage.sum.last }, stage.rows.length ? "sum" : "rounded"));
-  const table = rows.length ? make("div", { class: "scroll" }, make("table", { class: "terms" },
-    make("thead", {}, make("tr", {}, make("th", { scope: "col" }, stage.rows.length ? "term" : ""), make("th", { scope: "col", class: "n" }, "value"),
-      make("th", { scope: "col", class: "n" }, stage.cut !== null && stage.rows.length ? "e" : ""),
-      make("th", { scope: "col", class: "bits" }, make("span", { class: "digits ruler" }, isFirst || stage.rows.length ? rulerText(ruler) : "")),
-      make("th", { scope: "col", class: "n" }, "lost"))),
-    make("tbody", {}, ...rows))) : null;
-  const result = stage.result ? make("p", { class: "result" }, ...becomes) : null;
-  return [make("p", { class: "stage" }, stage.title, stage.zeros ? make("span", { class: "dim" }, ` · ${stage.zeros}`) : null), table, result].filter(piece => piece !== null);
+  const table = rows.length ? sketch("div", { class: "scroll" }, sketch("table", { class: "terms" },
+    sketch("thead", {}, sketch("tr", {}, sketch("th", { scope: "col" }, stage.rows.length ? "term" : ""), sketch("th", { scope: "col", class: "n" }, "value"),
+      sketch("th", { scope: "col", class: "n" }, stage.cut !== null && stage.rows.length ? "e" : ""),
+      sketch("th", { scope: "col", class: "bits" }, sketch("span", { class: "digits ruler" }, isFirst || stage.rows.length ? rulerText(ruler) : "")),
+      sketch("th", { scope: "col", class: "n" }, "lost"))),
+    sketch("tbody", {}, ...rows))) : null;
+  const result = stage.result ? sketch("p", { class: "result" }, ...becomes) : null;
+  return [sketch("p", { class: "stage" }, stage.title, stage.zeros ? sketch("span", { class: "dim" }, ` · ${stage.zeros}`) : null), table, result].filter(piece => piece !== null);
 }
 
 /** @param {string} value */
@@ -230,7 +236,7 @@ function showBits() {
   const place = by("bits");
   const found = clickable();
   if (!found) {
-    place.replaceChildren();
+    draw(place, []);
     return;
   }
   const { one, index } = found;
@@ -241,19 +247,20 @@ function showBits() {
   if (!names.includes(selected)) selected = names[0];
   const { operand, format } = operandOf(one, selected);
   const bits = Object.entries(operand.bits).flatMap(([field, bits]) => [...bits].map((bit, at) => ({ field, bit, at })));
-  const had = document.activeElement instanceof HTMLElement && place.contains(document.activeElement) ? document.activeElement.id : "";
-  place.replaceChildren(
-    make("select", { id: "bits-of", "aria-label": "Element", onchange: (/** @type {any} */ event) => select(event.target.value) },
-      ...names.map(name => make("option", { value: name, selected: name === selected }, name))),
-    answered().filter(one => one).length > 1 ? make("select", {
+  draw(place, present([
+    sketch("select", { id: "bits-of", "aria-label": "Element", onchange: (/** @type {any} */ event) => select(event.target.value) },
+      ...names.map(name => sketch("option", { value: name }, name))),
+    answered().filter(one => one).length > 1 ? sketch("select", {
       id: "bits-unit", "aria-label": "Unit whose format is shown", onchange: (/** @type {any} */ event) => { selectedUnit = Number(event.target.value); showBits(); },
-    }, ...answered().flatMap((one, place) => (one ? [make("option", { value: place, selected: place === index }, `${LETTERS[place]}: ${operandOf(one, selected).format}`)] : []))) : null,
-    make("span", { class: "flips" }, ...bits.map(({ field, bit }, place) => make("button", {
+    }, ...answered().flatMap((one, place) => (one ? [sketch("option", { value: place }, `${LETTERS[place]}: ${operandOf(one, selected).format}`)] : []))) : null,
+    sketch("span", { class: "flips" }, ...bits.map(({ field, bit }, place) => sketch("button", {
       type: "button", class: `flip ${field}`, id: `flip-${place}`, "aria-pressed": String(bit === "1"), "aria-label": `bit ${bits.length - 1 - place}, ${field}: ${bit}`,
       title: field, onclick: () => flip(bits.length - 1 - place),
     }, bit))),
-    make("span", { class: "dim" }, ` ${operand.value} · ${operand.code} · ${format}`));
-  if (had) by(had)?.focus();
+    sketch("span", { class: "dim" }, ` ${operand.value} · ${operand.code} · ${format}`),
+  ]));
+  by("bits-of").value = selected;
+  if (by("bits-unit")) by("bits-unit").value = String(index);
 }
 
 /** @param {Answered} one @param {string} name
@@ -301,14 +308,15 @@ async function smallest() {
     if (JSON.stringify(asked("units")) !== was) return; // the units are others by now
     const [left, right] = found.pair.map((/** @type {number} */ place) => LETTERS[place]);
     const names = found.parameters.map((/** @type {any} */ one) => `${one.parameter} ${one.in_left} / ${one.in_right}`).join(", ");
+    const others = found.incomparable ? ` Pairs that take other formats and were not compared: ${found.incomparable}.` : "";
     if (found.verdict === "differs") {
       change("", now => Object.assign(now, found.input, { step: -1 }));
       const [[normal, normals], [hard, hards]] = found.share;
-      say(`${left} and ${right} differ; ${found.reason}. Of ${normals} inputs from N(0,1) ${normal} differ, of ${hards} adversarial ones ${hard}. ${names ? "What differs: " + names + "." : ""}`);
+      say(`${left} and ${right} differ; ${found.reason}. Of ${normals} inputs from N(0,1) ${normal} differ, of ${hards} adversarial ones ${hard}. ${names ? "What differs: " + names + "." : ""}${others}`);
     } else if (found.verdict === "same") {
-      say(`${left} and ${right} give the same bits for every input: ${found.reason}.`);
+      say(`${state.units.length > 2 ? "All units that take the same formats" : `${left} and ${right}`} give the same bits for every input: ${found.reason}.${others}`);
     } else {
-      say(`${left} and ${right}: no difference was found; ${found.reason}.`);
+      say(`${left} and ${right}: no difference was found; ${found.reason}.${others}`);
     }
   } catch (error) {
     say(/** @type {Error} */ (error).message, true);
@@ -338,7 +346,7 @@ function presetShown() {
 async function paste(event) {
   const text = event.clipboardData?.getData("text") ?? "";
   const target = /** @type {any} */ (event.target);
-  const several = /[·×⋅@\n]|\s[*x+]\s|-a\s/.test(text.trim());
+  const several = /[·×⋅@*\n]|\s[x+]\s|[\d.\])]\+|-a\s/.test(text.trim());
   if (!several && !/[[\](){}=−]/.test(text)) return;
   event.preventDefault();
   try {

@@ -13,8 +13,16 @@ const askFormat = latest(answer => {
 const askImage = latest(answer => showImages(answer), error => by("images").replaceChildren(make("p", { class: "lost" }, error.message)), "slow");
 
 function askForFormats() {
-  const image = ownPicture ? { width: ownPicture.width, pixels: ownPicture.pixels } : {};
-  return Promise.all([askFormat({ ask: "format", format: state.format }), askImage({ ask: "image", units: asked("pictures"), ...image })]);
+  const format = askFormat({ ask: "format", format: state.format });
+  if (!state.pictures.length) {
+    showUnits(by("picture-units"), "pictures", []);
+    by("images").replaceChildren(make("p", { class: "dim" }, "No unit is chosen: add one to see the picture as it computes it."));
+    return format;
+  }
+  const image = state.picture && ownPicture ? { width: ownPicture.width, pixels: ownPicture.pixels } : {};
+  write(by("picture-note"), state.picture && !ownPicture
+    ? "This was a picture of its sender's own, and links hold none: choose the file again. Until then it is the built-in picture." : "");
+  return Promise.all([format, askImage({ ask: "image", units: asked("pictures"), ...image })]);
 }
 
 /** The codes that are shown, by binade: numbers of one sign, then what is no number. */
@@ -87,8 +95,8 @@ async function ownImage(file) {
     let pixels = "";
     for (let at = 0; at < data.length; at += 4) pixels += Math.round((data[at] * 299 + data[at + 1] * 587 + data[at + 2] * 114) / 1000).toString(16).padStart(2, "0");
     ownPicture = { width, pixels };
-    say("Your own picture is not part of links.");
-    askForFormats();
+    if (state.picture) askForFormats();
+    else change("", now => { now.picture = "own"; });
   } catch {
     say(`${file.name} is not a picture that this browser reads`, true);
   }

@@ -2,11 +2,11 @@
 
 /** Shows the state: fields get its texts, and the function is asked. */
 function show() {
-  const text = fragment(state);
-  if (location.hash.slice(1) !== text) history.replaceState(null, "", "#" + text);
+  keepAddressSoon();
   for (const view of ["dot", "curve", "formats"]) {
     const isShown = state.view === view;
     by("view-" + view).hidden = !isShown;
+    if (by("tab-" + view).getAttribute("aria-selected") === String(isShown)) continue;
     by("tab-" + view).setAttribute("aria-selected", String(isShown));
     by("tab-" + view).tabIndex = isShown ? 0 : -1;
   }
@@ -25,10 +25,12 @@ function show() {
   by("smallest").hidden = state.view !== "dot";
   const preset = presetShown();
   by("preset").value = preset?.name ?? "";
-  by("lesson").textContent = preset?.lesson ?? "";
-  for (const update of curveUpdates) update();
-  by("format").value = state.format;
-  by("negative").checked = state.negative;
+  write(by("lesson"), preset?.lesson ?? "");
+  if (state.view === "curve") for (const update of curveUpdates) update();
+  if (state.view === "formats") {
+    by("format").value = state.format;
+    by("negative").checked = state.negative;
+  }
   return update();
 }
 
@@ -43,7 +45,9 @@ function update() {
 
 /** As many lines as the text has. @param {any} field */
 function grow(field) {
-  if (field.tagName === "TEXTAREA") field.rows = Math.min(6, Math.max(1, Math.ceil(field.value.length / 90)));
+  if (field.tagName !== "TEXTAREA") return;
+  const rows = Math.min(6, Math.max(1, Math.ceil(field.value.length / 90)));
+  if (field.rows !== rows) field.rows = rows;
 }
 
 /** @param {string} text */
@@ -56,6 +60,7 @@ function load(text) {
     if (!state.a && !state.b) Object.assign(state, { a: first.a, b: first.b, c: first.c, scale_a: first.scale_a, scale_b: first.scale_b });
     state.view = view;
   }
+  say(misread.join(". "), true);
 }
 
 function listen() {
@@ -94,6 +99,7 @@ function listen() {
     if (event.shiftKey) redo();
     else undo();
   });
+  addEventListener("pagehide", keepAddress);
   addEventListener("hashchange", () => {
     if (location.hash.slice(1) === fragment(state)) return;
     before.push(full(state));

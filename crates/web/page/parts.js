@@ -20,6 +20,71 @@ function make(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** Writes a text where it is another one: what is written anew is laid out anew.
+ * @param {any} element @param {string} text */
+function write(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** An element that is drawn with every answer, as data: keys of `attributes` are those of `make`.
+ * @param {string} tag
+ * @param {Record<string, any>} [attributes]
+ * @param {...(Sketch | string | null | undefined)} children
+ * @returns {Sketch} */
+const sketch = (tag, attributes = {}, ...children) => ({ tag, attributes, children: present(children) });
+
+/** @template Piece @param {(Piece | null | undefined)[]} pieces
+ * @returns {Piece[]} */
+const present = pieces => /** @type {Piece[]} */ (pieces.filter(piece => piece !== null && piece !== undefined));
+
+/** What was drawn into an element.
+ * @type {WeakMap<Node, (Sketch | string)[]>} */
+const drawn = new WeakMap();
+
+/** Draws into an element that nothing else fills. Only what changed since the last time is touched, so that the focus stays where it is and
+ * little is laid out again.
+ * @param {Element} place @param {(Sketch | string)[]} pieces */
+function draw(place, pieces) {
+  const before = drawn.get(place) ?? [];
+  drawn.set(place, pieces);
+  pieces.forEach((piece, at) => {
+    const [was, node] = [before[at], /** @type {any} */ (place.childNodes[at])];
+    if (typeof piece === "string") {
+      if (was === piece) return;
+      if (typeof was === "string") node.data = piece;
+      else put(place, node, document.createTextNode(piece));
+    } else if (typeof was === "object" && was.tag === piece.tag) {
+      dress(node, was.attributes, piece.attributes);
+      draw(node, piece.children);
+    } else {
+      const element = document.createElement(piece.tag);
+      dress(element, {}, piece.attributes);
+      draw(element, piece.children);
+      put(place, node, element);
+    }
+  });
+  for (let extra = before.length - pieces.length; extra > 0; extra -= 1) place.lastChild?.remove();
+}
+
+/** @param {Element} place @param {ChildNode | undefined} before @param {Node} node */
+const put = (place, before, node) => (before ? before.replaceWith(node) : place.append(node));
+
+/** @param {any} element @param {Record<string, any>} before @param {Record<string, any>} attributes */
+function dress(element, before, attributes) {
+  const has = (/** @type {any} */ value) => value !== false && value !== null && value !== undefined;
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) element[key] = value;
+    else if (value === before[key]) continue;
+    else if (has(value)) element.setAttribute(key, value === true ? "" : String(value));
+    else element.removeAttribute(key);
+  }
+  for (const key of Object.keys(before)) {
+    if (key in attributes) continue;
+    if (key.startsWith("on")) element[key] = null;
+    else element.removeAttribute(key);
+  }
+}
+
 /** Says something in the line below the heading.
  * @param {string} text @param {boolean} [isError] */
 function say(text, isError = false) {
@@ -44,16 +109,17 @@ function showUnits(place, list, known) {
     if (document.activeElement !== input || input.value.trim() !== unit.unit.trim()) if (input.value !== unit.unit) input.value = unit.unit;
     const about = known[index];
     if (about) {
-      input.title = about.name + "\n" + about.precision;
-      row.querySelector(".says").textContent = about.name + ": " + about.precision + (about.remarks.length ? " · " + about.remarks.join("; ") : "");
+      const title = about.name + "\n" + about.precision;
+      if (input.title !== title) input.title = title;
+      write(row.querySelector(".says"), about.name + ": " + about.precision + (about.remarks.length ? " · " + about.remarks.join("; ") : ""));
     } else {
-      row.querySelector(".says").textContent = "";
+      write(row.querySelector(".says"), "");
     }
     row.querySelector(".remove").disabled = rows.length <= 1;
     const panel = row.querySelector(".edits");
     const toggle = row.querySelector(".edit");
     const count = Object.keys(unit.edit).length;
-    toggle.textContent = count ? `Edit (${count})` : "Edit";
+    write(toggle, count ? `Edit (${count})` : "Edit");
     toggle.disabled = !about && !count;
     if (!panel.hidden || count) showEdits(panel, list, index, about);
   });

@@ -5,7 +5,7 @@ function blank() {
   return {
     view: "dot", units: [], a: "", b: "", c: "0", scale_a: "", scale_b: "", step: -1,
     curve: { distribution: "normal", scale: 1, seed: 0, k: 4096, promote: 0, split: 1, scaling: "tensor", block: 128, values: "" },
-    format: "e4m3", negative: false,
+    format: "e4m3", negative: false, picture: "",
     pictures: ["h100 wgmma e4m3 f32", "b200 mxfp8 e4m3", "b200 nvfp4"].map(unit => ({ unit, edit: {} })),
   };
 }
@@ -28,7 +28,7 @@ function unitOf(text) {
 }
 
 /** Parameters of a link that are a text or a number of the state. */
-const KEYS = /** @type {const} */ ([["a", "a"], ["b", "b"], ["c", "c"], ["sa", "scale_a"], ["sb", "scale_b"], ["f", "format"], ["v", "view"]]);
+const KEYS = /** @type {const} */ ([["a", "a"], ["b", "b"], ["c", "c"], ["sa", "scale_a"], ["sb", "scale_b"], ["f", "format"], ["v", "view"], ["pic", "picture"]]);
 const CURVE = /** @type {const} */ ([["d", "distribution"], ["x", "scale"], ["seed", "seed"], ["k", "k"], ["p", "promote"], ["split", "split"],
   ["q", "scaling"], ["block", "block"], ["n", "values"]]);
 
@@ -56,26 +56,43 @@ function fragment(state) {
   return parameters.toString();
 }
 
-/** The state that a fragment, or a whole link, says; what it does not say is as usual.
+/** What of the last fragment could not be read, and what is shown instead.
+ * @type {string[]} */
+let misread = [];
+
+/** The state that a fragment, or a whole link, says; what it does not say is as usual. The fields of one line have no line breaks.
  * @param {string} text
  * @returns {State} */
 function stateOf(text) {
   const parameters = new URLSearchParams(text.slice(text.indexOf("#") + 1));
   const state = blank();
-  state.units = parameters.getAll("u").filter(unit => unit.trim()).slice(0, MOST_UNITS).map(unitOf);
-  for (const [short, key] of KEYS) state[key] = parameters.get(short) ?? state[key];
-  const number = (/** @type {string} */ text, /** @type {number} */ usual) => (text.trim() && Number.isFinite(Number(text)) ? Number(text) : usual);
-  state.step = number(parameters.get("s") ?? "", state.step);
+  misread = [];
+  const line = (/** @type {string} */ text) => text.replace(/[\r\n]+/g, " ");
+  const units = (/** @type {string} */ short) => {
+    const all = parameters.getAll(short).map(line).filter(unit => unit.trim());
+    if (all.length > MOST_UNITS) misread.push(`${all.length} units are in the address, and the first ${MOST_UNITS} are shown`);
+    return all.slice(0, MOST_UNITS).map(unitOf);
+  };
+  const number = (/** @type {string} */ short, /** @type {string} */ text, /** @type {number} */ usual) => {
+    if (text.trim() && Number.isFinite(Number(text))) return Number(text);
+    misread.push(`'${short}=${text.slice(0, 40)}' is not a number, and ${usual} is taken; write ${short}=${usual}, say`);
+    return usual;
+  };
+  state.units = units("u");
+  for (const [short, key] of KEYS) state[key] = line(parameters.get(short) ?? state[key]);
+  if (parameters.has("s")) state.step = number("s", parameters.get("s") ?? "", state.step);
   for (const [short, key] of CURVE) {
     const value = parameters.get(short);
     if (value === null) continue;
     const curve = /** @type {any} */ (state.curve);
-    curve[key] = typeof curve[key] === "number" ? number(value, curve[key]) : value;
+    curve[key] = typeof curve[key] === "number" ? number(short, value, curve[key]) : value.replaceAll("\r", "");
   }
-  if (!["dot", "curve", "formats"].includes(state.view)) state.view = "dot";
+  if (!["dot", "curve", "formats"].includes(state.view)) {
+    misread.push(`'v=${state.view.slice(0, 40)}' is no view; dot, curve and formats are`);
+    state.view = "dot";
+  }
   state.negative = parameters.get("neg") === "1";
-  const pictures = parameters.getAll("i");
-  if (pictures.length) state.pictures = pictures.filter(unit => unit.trim()).slice(0, MOST_UNITS).map(unitOf);
+  if (parameters.has("i")) state.pictures = units("i");
   return state;
 }
 
@@ -93,6 +110,23 @@ const before = [];
 const after = [];
 let lastField = "";
 let lastTime = 0;
+
+/** Milliseconds without a change after which the address gets the state: browsers refuse addresses that change with every key. */
+const STILL = 200;
+let waiting = 0;
+
+/** Writes the state into the address. */
+function keepAddress() {
+  clearTimeout(waiting);
+  waiting = 0;
+  const text = fragment(state);
+  if (location.hash.slice(1) !== text) history.replaceState(null, "", "#" + text);
+}
+
+function keepAddressSoon() {
+  clearTimeout(waiting);
+  waiting = setTimeout(keepAddress, STILL);
+}
 
 /** Changes the state; `field` joins quick changes of one thing, an empty one joins none.
  * @param {string} field

@@ -77,8 +77,8 @@ fn changes(one: &Computed) -> Vec<Change> {
         (!lost.is_zero()).then_some(Change { term, exact, kept, words })
     });
     let losses = one.account.iter().flat_map(|account| &account.losses).map(|loss| {
-        let Loss { operation, term, exact, kept, .. } = loss;
-        let words = format!("{}, {}", one.place(*operation), loss.without_step(&str::to_owned));
+        let Loss { term, exact, kept, .. } = loss;
+        let words = loss.in_words_at(&|operation| one.place(operation), &str::to_owned);
         Change { term: term.clone(), exact: exact.clone(), kept: kept.clone(), words }
     });
     ignored.chain(losses).collect()
