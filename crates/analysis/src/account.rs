@@ -47,11 +47,7 @@ impl Loss {
     }
 
     /// The same, each operation along K by the name that `place` gives it.
-    pub fn in_words_at(
-        &self,
-        place: &dyn Fn(usize) -> String,
-        mark: &dyn Fn(&str) -> String,
-    ) -> String {
+    pub fn in_words_at(&self, place: &dyn Fn(usize) -> String, mark: &dyn Fn(&str) -> String) -> String {
         let Loss { operation, source, term, exact, kept, .. } = self;
         // operands are read before all steps
         let place = match source {

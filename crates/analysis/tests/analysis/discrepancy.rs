@@ -3,13 +3,15 @@
 use bitmma_analysis::data::{Distribution, Draw};
 use bitmma_analysis::describe::input;
 use bitmma_analysis::design_space::{Design, fused, measure};
-use bitmma_analysis::discrepancy::{Difference, matrix, parting, smallest};
+use bitmma_analysis::discrepancy::{Difference, matrix, parting, smallest, smallest_of};
 use bitmma_analysis::subject::subjects;
 use bitmma_analysis::workaround::attempts;
-use bitmma_engine::arithmetic::{Conversion, Operation};
+use bitmma_engine::arithmetic::parameter::{Parameter, Value};
+use bitmma_engine::arithmetic::{Conversion, InputFlush, Operation};
 use bitmma_engine::catalogue::find;
-use bitmma_engine::formats::{E2M1, E5M2, F16, F32, Rounding};
-use bitmma_engine::{Architecture, Model, Revision};
+use bitmma_engine::formats::text::parse;
+use bitmma_engine::formats::{E2M1, E5M2, F16, F32, Overflow, Rounding};
+use bitmma_engine::{Architecture, Case, Model, Revision};
 
 fn model(architecture: Architecture, name: &str) -> Model {
     find(architecture, name).unwrap().instruction.model(Revision::Hardware).unwrap()
@@ -35,6 +37,34 @@ fn the_smallest_input_has_one_product_and_an_accumulator() {
     let (x, y) = parting.accounts;
     let difference = &x.value.clone().unwrap() - &y.value.clone().unwrap();
     assert_eq!(difference, &x.explained() - &y.explained(), "the difference is that of the losses");
+}
+
+#[test]
+fn what_both_lose_parts_no_results() {
+    let wide = model(Architecture::Hopper, "mma.m16n8k16.f32.f16.f16.f32");
+    let narrow =
+        Model { operation: wide.operation.with(Parameter::FractionBits, Value::Number(12)), ..wide.clone() };
+    let code = |text: &str| parse(&F16, text, Rounding::NearestEven, Overflow::Ieee).unwrap().code;
+    let row = |words: [&str; 3]| words.iter().map(|word| code(word)).chain([0; 13]).collect();
+    // both lose a2*b2, which is 2^-28; only F = 12 loses a1*b1, too
+    let (a, b) = (row(["1", "0x1p-13", "0x1p-14"]), row(["1", "1", "0x1p-14"]));
+    let case = Case { a, b, c: 0, scale_a: vec![], scale_b: vec![] };
+    let (of_wide, of_narrow) = parting(&wide, &narrow, &case).unwrap().first;
+    assert_eq!((of_wide, of_narrow.unwrap().term.as_str()), (None, "a1*b1"));
+}
+
+#[test]
+fn the_smallest_input_of_several_models_is_the_smallest_of_their_pairs() {
+    let wide = model(Architecture::Hopper, "mma.m16n8k16.f32.f16.f16.f32");
+    let flushing = Model { flush_accumulator: InputFlush::Signed, ..wide.clone() };
+    let ampere = model(Architecture::Ampere, "mma.m16n8k16.f32.f16.f16.f32");
+    let of_pair = smallest(&wide, &flushing, 16, 1_000, 1).unwrap();
+    let of_three = smallest_of(&wide, &[&ampere, &flushing], 16, 1_000, 1).unwrap();
+    let (Difference::Found { case: pair, .. }, Difference::Found { case: three, .. }) = (of_pair, of_three)
+    else {
+        panic!("a subnormal C tells them apart")
+    };
+    assert_eq!((&three, three.a[0]), (&pair, 0));
 }
 
 #[test]

@@ -3,5 +3,6 @@
 mod asked;
 mod presets;
 mod questions;
+mod sentences;
 mod server;
 mod vectors;

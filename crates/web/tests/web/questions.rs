@@ -167,6 +167,17 @@ fn the_smallest_difference_is_one() {
         &json!({"ask": "diff", "units": [{"unit": "h100 wgmma f16 f32"}, {"unit": "h100 wgmma f16 f32", "edit": {"F": "25"}}]}),
     );
     assert_eq!(same["verdict"], "same");
+    // of three units the first two part on two products and C, and the third on C alone: that is the smallest
+    let three = ok(&json!({"ask": "diff", "units": [
+        {"unit": "h100 wgmma f16 f32"}, {"unit": "h100 wgmma f16 f32", "edit": {"F": "26"}}, {"unit": "mi250x v_mfma_f32_16x16x16f16"}]}));
+    assert_eq!(
+        (&three["pair"], &three["input"]["a"], &three["input"]["b"]),
+        (&json!([0, 2]), &json!("0"), &json!("0"))
+    );
+    // units of other formats are not compared, and those after them are
+    let beside = ok(&json!({"ask": "diff", "units": [
+        {"unit": "h100 wgmma e4m3 f32"}, {"unit": "h100 wgmma f16 f32"}, {"unit": "h100 wgmma f16 f32", "edit": {"flush_accumulator": "signed"}}]}));
+    assert_eq!((&beside["pair"], &beside["incomparable"]), (&json!([1, 2]), &json!(2)));
     let edited = ok(
         &json!({"ask": "diff", "units": [{"unit": "h100 wgmma f16 f32"}, {"unit": "h100 wgmma f16 f32", "edit": {"F": "12"}}]}),
     );
@@ -224,6 +235,12 @@ fn rows_are_pasted_in_many_shapes() {
         ("tensor([1, 2,\n        3, 4])", "1 2 3 4", None, None),
         ("array([1., 2.])\narray([3., 4.])", "1. 2.", Some("3. 4."), None),
         ("a 1 2\nb 3 4", "1 2", Some("3 4"), None),
+        ("[np.float32(1.5), np.float64(-2)]", "1.5 -2", None, None),
+        ("1 2·3 4", "1 2", Some("3 4"), None),
+        ("[1,2]×[3,4]+5", "1 2", Some("3 4"), Some("5")),
+        ("1 2*3 4+5", "1 2", Some("3 4"), Some("5")),
+        ("1e+5 0x1p+3 +2", "1e+5 0x1p+3 +2", None, None),
+        ("0x3e*0x3e+0x1", "0x3e", Some("0x3e"), Some("0x1")),
     ] {
         let rows = ok(&json!({"ask": "paste", "text": given}));
         assert_eq!((text(&rows["a"]), rows["b"].as_str(), rows["c"].as_str()), (a, b, c), "{given}");
@@ -389,6 +406,18 @@ fn a_wrong_question_is_an_error_that_names_what_is_wrong() {
             r#"{"ask":"curve","units":[{"unit":"h100 wgmma f16 f32"}],"distribution":"own","k":64,"values":[]}"#,
             "0 numbers",
         ),
+        (
+            r#"{"ask":"curve","units":[{"unit":"h100 wgmma f16 f32"}],"distribution":"normal","k":64,"seed":1e30}"#,
+            "seed is 1e+30; an integer from 0 to 9007199254740991",
+        ),
+        (
+            r#"{"ask":"curve","units":[{"unit":"h100 wgmma f16 f32"}],"distribution":"normal","k":64.5}"#,
+            "K is 64.5; an integer from 16 to 16384",
+        ),
+        (
+            r#"{"ask":"curve","units":[{"unit":"h100 wgmma f16 f32"}],"distribution":"normal","k":64,"split":0}"#,
+            "split is 0; an integer from 1 to 16384",
+        ),
         (r#"{"ask":"image","units":[{"unit":"h100 wgmma f16 f32"}],"width":3,"pixels":"00"}"#, "1 pixels"),
         (r#"{"ask":"image","units":[{"unit":"h100 wgmma f16 f32"}],"width":1,"pixels":"zz"}"#, "hex"),
         (
@@ -414,6 +443,26 @@ fn a_wrong_question_is_an_error_that_names_what_is_wrong() {
         let failed = explained("h100 wgmma f16 f32", a, "1", c);
         assert!(text(&failed["error"]).contains(word), "{a}: {failed}");
     }
+    // texts beyond anything that is meant are named, and not repeated
+    let long = "1".repeat(100_000);
+    for (question, name) in [
+        (json!({"ask": "explain", "units": [{"unit": "h100 wgmma f16 f32"}], "input": {"a": long}}), "a0"),
+        (json!({"ask": "explain", "units": [{"unit": long}]}), "the unit"),
+        (json!({"ask": "explain", "units": [{"unit": "h100 wgmma f16 f32", "edit": {"F": long}}]}), "F"),
+        (json!({"ask": "search", "words": long}), "the search"),
+        (json!({"ask": "format", "format": long}), "format"),
+        (json!({"ask": "code", "format": "f16", "code": long}), "code"),
+        (
+            json!({"ask": "curve", "units": [{"unit": "h100 wgmma f16 f32"}], "k": 64, "distribution": long}),
+            "distribution",
+        ),
+    ] {
+        let said = bitmma_web::ask(&question.to_string());
+        assert!(said.contains(&format!("{name} has 100000 characters")), "{said}");
+        assert!(said.len() < 4_000, "{name}: {} bytes", said.len());
+    }
+    let smallest = format!("0x1p-1074 0.{}1", "0".repeat(1_000));
+    assert!(explained("h100 wgmma f16 f32", &smallest, "1", "0")["d"].is_object(), "exact decimals are long");
     let scales = json!({"ask": "explain", "units": [{"unit": "b200 nvfp4"}], "input": {"a": "1", "b": "1", "scale_a": "1 1 1 1 1"}});
     assert!(text(&ok(&scales)["units"][0]["error"]).contains("5 values"));
 }
