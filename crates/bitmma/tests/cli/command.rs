@@ -133,11 +133,13 @@ fn version_and_help() {
 fn explore_names_a_port_that_is_used_or_wrong() {
     let used = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = used.local_addr().unwrap().port().to_string();
-    let error = bitmma(&["explore", "--no-browser", "--port", &port]).refused();
+    let refusal = bitmma(&["explore", "--no-browser", "--port", &port]);
+    let error = refusal.refused();
     let wanted = format!("port {port}: another program uses it; choose another --port, or leave it out");
     assert!(error.contains(&wanted), "{error}");
     for port in ["0", "70000", "-1", "80.0", "true"] {
-        let error = bitmma(&["explore", "--no-browser", &format!("--port={port}")]).refused();
+        let refusal = bitmma(&["explore", "--no-browser", &format!("--port={port}")]);
+        let error = refusal.refused();
         assert!(error.contains(port) && error.contains("--port"), "{error}");
     }
 }
