@@ -7,54 +7,58 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use bitmma_engine::formats::{BF16, E4M3, E5M2, F16, F32, Format};
-use bitmma_files::npz::Archive;
-use csv::{ErrorKind, ReaderBuilder, Trim};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde::Deserialize;
 
 use crate::cublaslt::{Capability, Config, Query};
 use crate::error::{Error, text_of};
 use crate::torch::format_of;
+use bitmma_files::npz::{Archive, Array};
 
-/// A decision: what it depends on beside device and library (rule 1), and the fields of the configuration that a plan depends on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-struct Row {
-    #[serde(rename = "M")]
-    m: u32,
-    #[serde(rename = "N")]
-    n: u32,
-    #[serde(rename = "K")]
+/// What a decision depends on beside device and library (rule 1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    setting: Setting,
     k: u32,
-    #[serde(rename = "fa", deserialize_with = "code_of_name")]
+    m: u32,
+    n: u32,
+}
+
+/// Formats, accumulation and workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Setting {
     a: u8,
-    #[serde(rename = "fb", deserialize_with = "code_of_name")]
     b: u8,
-    #[serde(deserialize_with = "code_of_name")]
     out: u8,
-    fast: u8,
-    #[serde(rename = "ws")]
-    workspace: Option<u64>,
-    #[serde(rename = "splitK")]
+    fast: bool,
+    workspace: u64,
+}
+
+/// The fields of a configuration that a plan depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Choice {
+    id: i16,
     splitk: u16,
     reduction: u8,
     custom: u8,
-    #[serde(rename = "algo")]
-    id: u16,
-    stages: u16,
+    stages: i16,
 }
 
-/// Codes of A's, B's and D's format, fast accumulation, and workspace.
-type Setting = (u8, u8, u8, bool, Option<u64>);
+/// The fields of a configuration in a table, with the largest number that each may be.
+const FIELDS: [(&str, u64); 5] = [
+    ("algo", i16::MAX as u64),
+    ("splitK", u16::MAX as u64),
+    ("reduction", u8::MAX as u64),
+    ("custom", u8::MAX as u64),
+    ("stages", i16::MAX as u64),
+];
+/// The largest M, N and K in a table.
+const MOST_SIZE: u64 = u32::MAX as u64;
 
-impl Row {
-    fn setting(&self) -> Setting {
-        (self.a, self.b, self.out, self.fast != 0, self.workspace)
-    }
-
-    /// Setting, K, M and N, by which rows are sorted.
-    fn key(&self) -> (Setting, u32, u32, u32) {
-        (self.setting(), self.k, self.m, self.n)
+impl Choice {
+    /// Of [`FIELDS`], none of them larger than it may be.
+    fn new([id, splitk, reduction, custom, stages]: [u64; FIELDS.len()]) -> Choice {
+        let (id, stages, splitk) = (id as i16, stages as i16, splitk as u16);
+        Choice { id, splitk, reduction: reduction as u8, custom: custom as u8, stages }
     }
 }
 
@@ -71,7 +75,7 @@ pub struct Table {
     pub version: String,
     /// Who asked.
     pub by: String,
-    rows: Vec<Row>,
+    rows: Vec<(Key, Choice)>,
 }
 
 /// What a table says about a call.
@@ -87,15 +91,16 @@ pub enum Answer {
 
 /// Codes of formats in a table.
 const FORMATS: [Format; 5] = [F32, BF16, F16, E4M3, E5M2];
+/// Workspaces of mmaemu's tables, by code.
+const WORKSPACES: [u64; 4] = [0, 1 << 20, 4 << 20, 32 << 20];
 
 fn code(format: Format) -> Option<u8> {
     FORMATS.iter().position(|&known| known == format).map(|position| position as u8)
 }
 
-fn code_of_name<'d, D: Deserializer<'d>>(from: D) -> Result<u8, D::Error> {
-    let name = String::deserialize(from)?;
-    let known = format_of(&name).and_then(code);
-    known.ok_or_else(|| D::Error::custom(format!("'{name}' is not a format of a call")))
+fn setting(query: &Query, workspace: u64) -> Option<Setting> {
+    let (a, b, out) = (code(query.a)?, code(query.b)?, code(query.out)?);
+    Some(Setting { a, b, out, fast: query.fast, workspace })
 }
 
 impl Table {
@@ -114,39 +119,93 @@ impl Table {
     /// every row, if there is no column `ws`) and `# by`; columns M, N, K, fa, fb, out, fast, splitK, reduction,
     /// custom, algo, stages.
     pub fn from_csv(text: &str) -> Result<Table, String> {
-        let head: BTreeMap<&str, &str> = text
-            .lines()
-            .filter_map(|line| line.strip_prefix('#')?.split_once(':'))
-            .map(|(key, value)| (key.trim(), value.trim()))
-            .collect();
+        let mut head: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut columns: Vec<&str> = Vec::new();
+        let mut rows = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            if let Some(comment) = line.strip_prefix('#') {
+                if let Some((key, value)) = comment.split_once(':') {
+                    head.insert(key.trim(), value.trim());
+                }
+                continue;
+            }
+            if columns.is_empty() {
+                columns = line.split(',').map(str::trim).collect();
+                continue;
+            }
+            if line.trim().is_empty() {
+                continue;
+            }
+            let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+            let wrong = |what: &str| format!("line {}: {what}", index + 1);
+            if fields.len() != columns.len() {
+                return Err(wrong(&format!("{} fields; the header has {}", fields.len(), columns.len())));
+            }
+            let text = |name: &str| columns.iter().position(|&column| column == name).map(|at| fields[at]);
+            let number = |name: &str| -> Result<u64, String> {
+                let text = text(name).ok_or_else(|| wrong(&format!("no column {name}")))?;
+                text.parse().map_err(|_| wrong(&format!("{name} is '{text}', which is not a number")))
+            };
+            let format = |name: &str| -> Result<u8, String> {
+                let text = text(name).ok_or_else(|| wrong(&format!("no column {name}")))?;
+                format_of(text)
+                    .and_then(code)
+                    .ok_or_else(|| wrong(&format!("{name} is '{text}', not a format of a call")))
+            };
+            let workspace = match (text("ws"), head.get("workspace")) {
+                (Some(_), _) => number("ws")?,
+                (None, Some(text)) => text.parse().map_err(|_| wrong("# workspace is not a number"))?,
+                (None, None) => return Err(wrong("neither a column ws nor # workspace")),
+            };
+            let within = |(name, most): (&str, u64)| -> Result<u64, String> {
+                let number = number(name)?;
+                if number > most {
+                    Err(wrong(&format!("{name} is {number}; it is at most {most}")))
+                } else {
+                    Ok(number)
+                }
+            };
+            let size = |name: &str| within((name, MOST_SIZE)).map(|size| size as u32);
+            let setting = Setting {
+                a: format("fa")?,
+                b: format("fb")?,
+                out: format("out")?,
+                fast: number("fast")? != 0,
+                workspace,
+            };
+            let key = Key { setting, k: size("K")?, m: size("M")?, n: size("N")? };
+            let mut choice = [0; FIELDS.len()];
+            for (value, field) in choice.iter_mut().zip(FIELDS) {
+                *value = within(field)?;
+            }
+            rows.push((key, Choice::new(choice)));
+        }
         let value =
             |key: &str| head.get(key).copied().ok_or_else(|| format!("no line '# {key}: …' at the head"));
-        let workspace = head.get("workspace").map(|text| text.parse());
-        let workspace = workspace.transpose().map_err(|_| "# workspace is not a number")?;
-        let mut reader =
-            ReaderBuilder::new().comment(Some(b'#')).trim(Trim::All).from_reader(text.as_bytes());
-        let columns = reader.headers().map_err(|error| error.to_string())?.clone();
-        let mut rows: Vec<Row> = Vec::new();
-        for row in reader.deserialize() {
-            rows.push(row.map_err(|error| in_words(&error, &columns))?);
+        let multiprocessors = head.get("sm_count").and_then(|text| text.parse().ok());
+        let by = head.get("by").copied().unwrap_or("").to_owned();
+        Table::new(value("device")?, value("capability")?, multiprocessors, value("cublaslt")?, by, rows)
+    }
+
+    fn new(
+        device: &str,
+        capability: &str,
+        multiprocessors: Option<usize>,
+        version: &str,
+        by: String,
+        mut rows: Vec<(Key, Choice)>,
+    ) -> Result<Table, String> {
+        rows.sort_unstable_by_key(|(key, _)| *key);
+        if let Some(pair) = rows.windows(2).find(|pair| pair[0].0 == pair[1].0 && pair[0].1 != pair[1].1) {
+            let key = pair[0].0;
+            return Err(format!(
+                "M = {}, N = {}, K = {} appears twice with different results",
+                key.m, key.n, key.k
+            ));
         }
-        rows.iter_mut().for_each(|row| row.workspace = row.workspace.or(workspace));
-        if rows.iter().any(|row| row.workspace.is_none()) {
-            return Err("neither a column ws nor # workspace".to_owned());
-        }
-        rows.sort_unstable_by_key(Row::key);
-        let same = |[one, other]: &&[Row; 2]| one.key() == other.key() && one != other;
-        if let Some([Row { m, n, k, .. }, _]) = rows.array_windows().find(same) {
-            return Err(format!("M = {m}, N = {n}, K = {k} appears twice with different results"));
-        }
-        Ok(Table {
-            device: value("device")?.to_owned(),
-            capability: Capability::parse(value("capability")?).map_err(|error| error.to_string())?,
-            multiprocessors: head.get("sm_count").and_then(|text| text.parse().ok()),
-            version: value("cublaslt")?.to_owned(),
-            by: head.get("by").copied().unwrap_or("").to_owned(),
-            rows,
-        })
+        let capability = Capability::parse(capability).map_err(|error| error.to_string())?;
+        let (device, version) = (device.to_owned(), version.to_owned());
+        Ok(Table { device, capability, multiprocessors, version, by, rows })
     }
 
     /// How many decisions it holds.
@@ -162,104 +221,48 @@ impl Table {
     /// What the library chose for a call with that many bytes of workspace. `infer` allows the envelope (rule 35).
     pub fn answer(&self, query: &Query, workspace: u64, infer: bool) -> Answer {
         let (m, n, k) = query.shape;
-        let codes = (code(query.a), code(query.b), code(query.out));
         let sizes = (u32::try_from(m), u32::try_from(n), u32::try_from(k));
-        let ((Some(a), Some(b), Some(out)), (Ok(m), Ok(n), Ok(k))) = (codes, sizes) else {
+        let (Some(setting), (Ok(m), Ok(n), Ok(k))) = (setting(query, workspace), sizes) else {
             return Answer::Missing;
         };
-        let setting = (a, b, out, query.fast, Some(workspace));
-        if let Ok(found) = self.rows.binary_search_by_key(&(setting, k, m, n), Row::key) {
-            let row = self.rows[found];
+        let key = Key { setting, k, m, n };
+        if let Ok(found) = self.rows.binary_search_by_key(&key, |(key, _)| *key) {
+            let choice = self.rows[found].1;
             return Answer::Recorded(Config {
-                id: Some(row.id.into()),
-                splitk: Some(row.splitk.into()),
-                reduction: Some(row.reduction.into()),
-                custom: Some(row.custom.into()),
-                stages: Some(row.stages.into()),
+                id: Some(i64::from(choice.id)),
+                splitk: Some(i64::from(choice.splitk)),
+                reduction: Some(i64::from(choice.reduction)),
+                custom: Some(i64::from(choice.custom)),
+                stages: Some(i64::from(choice.stages)),
                 ..Config::default()
             });
         }
-        if infer && self.beyond(setting, (m, n, k)) { Answer::Unsplit } else { Answer::Missing }
+        if infer && self.beyond(setting, key) { Answer::Unsplit } else { Answer::Missing }
     }
 
     /// Whether a call is beyond every call of its setting that was split.
-    fn beyond(&self, setting: Setting, (m, n, k): (u32, u32, u32)) -> bool {
-        let start = self.rows.partition_point(|row| row.setting() < setting);
+    fn beyond(&self, setting: Setting, key: Key) -> bool {
+        let area = |key: &Key| u64::from(key.m) * u64::from(key.n);
+        let start = self.rows.partition_point(|(key, _)| key.setting < setting);
         let rows = &self.rows[start..];
-        let rows = &rows[..rows.partition_point(|row| row.setting() == setting)];
+        let rows = &rows[..rows.partition_point(|(key, _)| key.setting == setting)];
         if rows.is_empty() {
             return false;
         }
-        let area = |m: u32, n: u32| u64::from(m) * u64::from(n);
-        let largest = |rows: &[Row]| {
-            rows.iter().filter(|row| row.splitk > 1).map(|row| area(row.m, row.n)).max().unwrap_or(0)
+        let largest = |rows: &[(Key, Choice)]| {
+            rows.iter().filter(|(_, choice)| choice.splitk > 1).map(|(key, _)| area(key)).max().unwrap_or(0)
         };
         match self.capability {
-            Capability::Sm89 => area(m, n) > 2 * largest(rows),
-            Capability::Sm90 if (1024..=4_194_304).contains(&k) => {
+            Capability::Sm89 => area(&key) > 2 * largest(rows),
+            Capability::Sm90 if (1024..=4_194_304).contains(&key.k) => {
                 // the smallest K of the grid that is not below this one
-                let from = rows.partition_point(|row| row.k < k);
-                let Some(grid) = rows.get(from).map(|row| row.k) else { return false };
-                let to = rows.partition_point(|row| row.k <= grid);
-                area(m, n) > largest(&rows[from..to])
+                let from = rows.partition_point(|(row, _)| row.k < key.k);
+                let Some(grid) = rows.get(from).map(|(row, _)| row.k) else { return false };
+                let to = rows.partition_point(|(row, _)| row.k <= grid);
+                area(&key) > largest(&rows[from..to])
             }
             _ => false,
         }
-    }
-}
-
-/// What is wrong with a row, and in which column.
-fn in_words(error: &csv::Error, columns: &csv::StringRecord) -> String {
-    let ErrorKind::Deserialize { pos, err } = error.kind() else { return error.to_string() };
-    let line = pos.as_ref().map_or(0, csv::Position::line);
-    let column = err.field().and_then(|field| columns.get(field as usize));
-    format!("line {line}: {}{}", column.map_or(String::new(), |name| format!("{name}: ")), err.kind())
-}
-
-/// Columns of a table, and the names of the codes that mmaemu's archives have there.
-const COLUMNS: [(&str, &[&str]); 13] = [
-    ("M", &[]),
-    ("N", &[]),
-    ("K", &[]),
-    ("fa", &["e4m3", "e5m2"]),
-    ("fb", &["e4m3", "e5m2"]),
-    ("out", &["f32", "bf16", "f16", "e4m3", "e5m2"]),
-    ("fast", &["0", "1"]),
-    ("ws", &["0", "1048576", "4194304", "33554432"]),
-    ("splitK", &[]),
-    ("reduction", &[]),
-    ("custom", &[]),
-    ("algo", &[]),
-    ("stages", &[]),
-];
-
-/// Whose decisions they are, as both kinds of JSON say.
-#[derive(Deserialize)]
-struct Device {
-    #[serde(alias = "gpu")]
-    device: String,
-    sm_count: usize,
-    capability: Value,
-    cublaslt: Value,
-}
-
-impl Device {
-    /// The head of a table as CSV.
-    fn head(&self, by: &str) -> String {
-        let Device { device, sm_count, .. } = self;
-        let (capability, cublaslt) = (plain(&self.capability), plain(&self.cublaslt));
-        let columns = COLUMNS.map(|(name, _)| name).join(",");
-        format!(
-            "# device: {device}\n# capability: {capability}\n# sm_count: {sm_count}\n# cublaslt: {cublaslt}\n# by: {by}\n{columns}\n"
-        )
-    }
-}
-
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(values) => values.iter().map(plain).collect::<Vec<_>>().join("."),
-        other => other.to_string(),
     }
 }
 
@@ -268,6 +271,22 @@ fn plain(value: &Value) -> String {
 struct Beside {
     format: Option<String>,
     profile_device: Device,
+}
+
+#[derive(Deserialize)]
+struct Device {
+    gpu: String,
+    sm_count: usize,
+    capability: serde_json::Value,
+    cublaslt: serde_json::Value,
+}
+
+fn plain(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::Array(values) => values.iter().map(plain).collect::<Vec<_>>().join("."),
+        other => other.to_string(),
+    }
 }
 
 /// Reads mmaemu's table (rule 34).
@@ -279,37 +298,50 @@ fn mmaemu(path: &Path) -> Result<Table, Error> {
     if let Some(format) = beside.format.filter(|format| format != "mmaemu-splitk-table/1") {
         return Err(Error::file(&json, format!("format is {format}; mmaemu-splitk-table/1 is read")));
     }
-    let arrays = COLUMNS.iter().map(|(name, _)| archive.array(name)).collect::<Result<Vec<_>, _>>()?;
+    let names =
+        ["M", "N", "K", "fa", "fb", "out", "fast", "ws", "algo", "splitK", "reduction", "custom", "stages"];
+    let columns = names.map(|name| archive.array(name));
+    let mut arrays = Vec::new();
+    for column in columns {
+        arrays.push(column?);
+    }
     let count = arrays[0].len();
-    if let Some(((name, _), array)) = COLUMNS.iter().zip(&arrays).find(|(_, array)| array.len() != count) {
-        return Err(Error::file(path, format!("{name} has {} rows; M has {count}", array.len())));
+    if let Some(at) = arrays.iter().position(|array| array.len() != count) {
+        return Err(Error::file(path, format!("{} has {} rows; M has {count}", names[at], arrays[at].len())));
     }
-    let by = format!("mmaemu's table {}", path.file_name().unwrap_or_default().to_string_lossy());
-    let mut csv = beside.profile_device.head(&by);
+    // mmaemu's codes: operands e4m3 0, e5m2 1; outputs f32 0, bf16 1, f16 2, e4m3 3, e5m2 4
+    let most =
+        [MOST_SIZE, MOST_SIZE, MOST_SIZE, 1, 1, FORMATS.len() as u64 - 1, 1, WORKSPACES.len() as u64 - 1];
+    let most = most.into_iter().chain(FIELDS.map(|(_, most)| most));
+    let beyond = |((name, array), most): ((&&str, &Array), u64)| {
+        // a negative one is beyond every largest
+        let found = (0..count).map(|row| array.get(row)).find(|&number| number > most)?;
+        Some(format!("{name} is {}; 0 to {most} is read", found as i64))
+    };
+    if let Some(problem) = names.iter().zip(&arrays).zip(most).find_map(beyond) {
+        return Err(Error::file(path, problem));
+    }
+    let mut rows = Vec::with_capacity(count);
     for row in 0..count {
-        for ((name, codes), array) in COLUMNS.iter().zip(&arrays) {
-            let number = array.get(row) as i64;
-            match codes.get(number as usize) {
-                Some(code) => csv += code,
-                None if codes.is_empty() => csv += &number.to_string(),
-                None => {
-                    let problem = format!("{name} is {number}; 0 to {} is read", codes.len() - 1);
-                    return Err(Error::file(path, problem));
-                }
-            }
-            csv.push(',');
-        }
-        csv.pop();
-        csv.push('\n');
+        let at = |column: usize| arrays[column].get(row);
+        let (a, b, out, fast) = (3 + at(3) as u8, 3 + at(4) as u8, at(5) as u8, at(6) != 0);
+        let setting = Setting { a, b, out, fast, workspace: WORKSPACES[at(7) as usize] };
+        let key = Key { setting, k: at(2) as u32, m: at(0) as u32, n: at(1) as u32 };
+        rows.push((key, Choice::new([8, 9, 10, 11, 12].map(at))));
     }
-    Table::from_csv(&csv).map_err(|problem| Error::file(path, problem))
+    let Device { gpu, sm_count, capability, cublaslt } = beside.profile_device;
+    let by = format!("mmaemu's table {}", path.file_name().unwrap_or_default().to_string_lossy());
+    Table::new(&gpu, &plain(&capability), Some(sm_count), &plain(&cublaslt), by, rows)
+        .map_err(|problem| Error::file(path, problem))
 }
 
 /// One line of the collector.
 #[derive(Deserialize)]
 struct Line {
-    #[serde(flatten)]
-    device: Device,
+    device: String,
+    capability: String,
+    sm_count: usize,
+    cublaslt: String,
     workspace: u64,
     #[serde(rename = "M")]
     m: usize,
@@ -329,23 +361,40 @@ struct Line {
 
 /// Reads what `scripts/collect-calls` prints; lines without a configuration are left out.
 fn json_lines(text: &str) -> Result<Table, String> {
-    let (mut head, mut csv) = (None, String::new());
+    let mut csv = String::new();
+    let mut known: Option<(String, String)> = None;
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let line: Line =
             serde_json::from_str(line).map_err(|error| format!("line {}: {error}", index + 1))?;
-        let own = line.device.head("scripts/collect-calls");
-        if *head.get_or_insert_with(|| own.clone()) != own {
+        let head = format!(
+            "# device: {}\n# capability: {}\n# sm_count: {}\n# cublaslt: {}\n# by: scripts/collect-calls\n",
+            line.device, line.capability, line.sm_count, line.cublaslt
+        );
+        let (first, _) = known.get_or_insert_with(|| (head.clone(), String::new()));
+        if *first != head {
             return Err(format!("line {}: another device or library than on the first line", index + 1));
         }
-        if let Some(config) = line.config.filter(|_| line.status == 0 && line.scales.is_none()) {
-            let Line { m, n, k, a, b, out, workspace, .. } = line;
-            let fields = [config.splitk, config.reduction, config.custom, config.id, config.stages];
-            let [splitk, reduction, custom, id, stages] = fields.map(|field| field.unwrap_or(0));
-            let fast = u8::from(line.fast);
-            csv += &format!(
-                "{m},{n},{k},{a},{b},{out},{fast},{workspace},{splitk},{reduction},{custom},{id},{stages}\n"
-            );
-        }
+        let Some(config) = line.config.filter(|_| line.status == 0 && line.scales.is_none()) else {
+            continue;
+        };
+        let field = |value: Option<i64>| value.unwrap_or(0);
+        csv += &format!(
+            "{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
+            line.m,
+            line.n,
+            line.k,
+            line.a,
+            line.b,
+            line.out,
+            u8::from(line.fast),
+            line.workspace,
+            field(config.splitk),
+            field(config.reduction),
+            field(config.custom),
+            field(config.id),
+            field(config.stages)
+        );
     }
-    Table::from_csv(&(head.ok_or("it holds no query")? + &csv))
+    let (head, _) = known.ok_or("it holds no query")?;
+    Table::from_csv(&format!("{head}M,N,K,fa,fb,out,fast,ws,splitK,reduction,custom,algo,stages\n{csv}"))
 }

@@ -295,30 +295,6 @@ fn mmaemus_table_is_read_and_its_envelope_is_used_only_if_asked_for() {
 }
 
 #[test]
-fn a_table_that_is_wrong_says_where() {
-    let head = "# device: x\n# capability: sm_90\n# cublaslt: 12.8.3.14\n# workspace: 1048576\n\
-                M,N,K,fa,fb,out,fast,splitK,reduction,custom,algo,stages\n";
-    let good = "16, 64, 64, e4m3, e4m3, bf16, 1, 3, 2, 1, 66, 36\n";
-    let read = |text: &str| Table::from_csv(&format!("{head}{good}{text}"));
-    assert_eq!(read(good).expect("the same row twice").len(), 2);
-    let cases = [
-        ("16,64,64,e4m3,e4m3,bf16,1,3,2,1,66\n", "11 fields"),
-        ("16,64,64,e4m3,e9m9,bf16,1,3,2,1,66,36\n", "line 7: 'e9m9' is not a format of a call"),
-        ("16,64,x,e4m3,e4m3,bf16,1,3,2,1,66,36\n", "line 7: K: invalid digit"),
-        ("16,64,64,e4m3,e4m3,bf16,1,3,256,1,66,36\n", "line 7: reduction: number too large"),
-        ("16,64,64,e4m3,e4m3,bf16,1,4,2,1,66,36\n", "M = 16, N = 64, K = 64 appears twice"),
-    ];
-    for (text, problem) in cases {
-        let error = read(text).expect_err(text);
-        assert!(error.contains(problem), "{error}");
-    }
-    let error = |text: &str| Table::from_csv(text).expect_err(text);
-    assert!(error(&format!("{}{good}", head.replace("stages", "stage"))).contains("missing field `stages`"));
-    assert!(error(&format!("{}{good}", head.replace("# device: x\n", ""))).contains("'# device: …'"));
-    assert!(error(&format!("{}{good}", head.replace("# workspace: 1048576\n", ""))).contains("# workspace"));
-}
-
-#[test]
 fn the_collectors_lines_are_a_table() {
     let folder = Folder::new("lines");
     let path = folder.0.join("queries.jsonl");
