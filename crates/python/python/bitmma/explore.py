@@ -56,7 +56,7 @@ class Explorer:
 def _port(port: object) -> int | None:
     """A port as it was given; True is none, although Python counts it as 1."""
     try:
-        number = None if port is None or isinstance(port, bool) else operator.index(port)  # type: ignore[call-overload]
+        number = None if port is None or isinstance(port, bool) else operator.index(port)  # type: ignore[arg-type]
     except TypeError:
         number = None
     if port is not None and (number is None or not 1 <= number <= 65535):
