@@ -219,6 +219,8 @@ function drawn() {
 /** What is seen of a state. */
 const seen = page => page.evaluate(async () => {
   await show();
+  // what is far below the window is not laid out, and has no innerText
+  for (const picture of document.querySelectorAll(".picture")) picture.style.contentVisibility = "visible";
   const text = view => document.getElementById("view-" + view).innerText;
   return `${fragment(state)}\n${state.view}\n${text(state.view)}`;
 });
@@ -245,6 +247,45 @@ async function links(base) {
     same(await seen(page), here, "redo " + there);
   }
   await closed(fresh);
+  await closed(page);
+}
+
+/** Addresses that someone typed: read as they are meant, or with a word on what is not. */
+async function addresses(base) {
+  const told = async (fragment, place) => {
+    const page = await opened(base, fragment);
+    await settled(page);
+    const text = await page.textContent(place);
+    await closed(page);
+    return text;
+  };
+  const unit = "u=h100+wgmma+f16+f32";
+  assert.match(await told("v=formats&i=", "#images"), /No unit is chosen/);
+  assert.match(await told("v=formats&pic=own", "#picture-note"), /picture of its sender's own/);
+  assert.match(await told(`v=curve&k=64&seed=1e30&${unit}`, "#curve"), /seed is 1e\+30; an integer from 0/);
+  assert.match(await told(`v=curve&k=abc&${unit}`, "#status"), /'k=abc' is not a number, and 4096 is taken/);
+  assert.match(await told(`v=curve&d=own&${unit}`, "#curve"), /no numbers of your own/);
+  assert.match(await told("v=nothing&u=a&u=b&u=c&u=d&u=e", "#status"), /5 units .* first 4 are shown.*'v=nothing' is no view/);
+  assert.match(await told("u=h100%0Awgmma+f16+f32&a=1%0A2&b=1+1&c=%0A3", ".answer .value"), /6$/);
+  // signs of distances that are not exact, and integers
+  assert.match(await told(`${unit.replace("f16", "e4m3")}&a=448&b=448&c=-3e38`, ".answer"), /\+9\.857|≈\+9\.857/);
+  assert.match(await told("u=a100+mma+m16n8k32+s8&a=127&b=127&c=2147483647", ".answer"), /−4294967296 from 2147499776, the exact result/);
+  assert.match(await told(`${unit}&a=0.1&b=1`, ".answer"), /exact for the inputs as rounded/);
+  assert.match(await told("u=v100+mma+m8n8k4+f16+f16&a=nan&b=1", ".picture"), /nan 0x7fff f16$/);
+  // a copied link says what is not in it
+  const page = await opened(base, `v=curve&d=own&n=1&${unit}`);
+  const note = async () => {
+    await page.click("#copy");
+    const text = await page.textContent("#copy-note");
+    await page.click("#copy-close");
+    return text;
+  };
+  assert.equal(await note(), "");
+  await page.fill("#curve-values", "1 ".repeat(4000));
+  await settled(page);
+  assert.match(await note(), /numbers are not in the link: they have 8000 characters/);
+  await page.evaluate(() => change("", now => { now.curve.values = "1"; now.picture = "own"; }));
+  assert.match(await note(), /picture is not in the link/);
   await closed(page);
 }
 
@@ -363,7 +404,7 @@ async function keystrokes(base, name) {
   await closed(page); // times are printed, and not judged: a machine may do four things at once
 }
 
-const all = { presets, inputs, units, links, curves, formats, looks, keystrokes };
+const all = { presets, inputs, units, links, addresses, curves, formats, looks, keystrokes };
 const only = process.env.ONLY?.split(",") ?? Object.keys(all);
 for (const [name, base] of [["server", address], ...(file ? [["file", pathToFileURL(file).href]] : [])]) {
   for (const test of only) {

@@ -9,7 +9,6 @@ const askCurve = latest(answer => {
   const milliseconds = Math.round(performance.now() - curveTime);
   by("view-curve").dataset.milliseconds = String(milliseconds);
   showCurves();
-  say("");
 }, error => { curves = null; by("curve").replaceChildren(make("p", { class: "lost" }, error.message)); }, "slow");
 
 /** Numbers of a text: a user's own file. @param {string} text */
