@@ -268,7 +268,7 @@ async function addresses(base) {
   assert.match(await told("v=nothing&u=a&u=b&u=c&u=d&u=e", "#status"), /5 units .* first 4 are shown.*'v=nothing' is no view/);
   assert.match(await told("u=h100%0Awgmma+f16+f32&a=1%0A2&b=1+1&c=%0A3", ".answer .value"), /6$/);
   // signs of distances that are not exact, and integers
-  assert.match(await told(`${unit.replace("f16", "e4m3")}&a=448&b=448&c=-3e38`, ".answer"), /\+9\.857|≈\+9\.857/);
+  assert.match(await told(`${unit.replace("f16", "e4m3")}&a=448&b=448&c=-3e38`, ".answer"), /≈\+9\.857/);
   assert.match(await told("u=a100+mma+m16n8k32+s8&a=127&b=127&c=2147483647", ".answer"), /−4294967296 from 2147499776, the exact result/);
   assert.match(await told(`${unit}&a=0.1&b=1`, ".answer"), /exact for the inputs as rounded/);
   assert.match(await told("u=v100+mma+m8n8k4+f16+f16&a=nan&b=1", ".picture"), /nan 0x7fff f16$/);

@@ -248,7 +248,7 @@ pub(crate) fn parts(steps: &[Step], (count, each): (usize, usize), (format, d): 
         if !last.stages.last().is_some_and(is_shown) {
             last.idle = false;
             last.stages.push(Stage {
-                title: "D".to_owned(),
+                title: "as it leaves the unit".to_owned(),
                 cut: None,
                 rows: vec![],
                 zeros: String::new(),
