@@ -47,9 +47,10 @@ async function closed(page) {
 }
 
 /** Numbers that every run draws alike. */
-let seed = 59n;
-const random = below => { seed = (seed * 6364136223846793005n + 1442695040888963407n) & 0xffffffffffffffffn; return Number((seed >> 33n) % BigInt(below)); };
-const pick = list => list[random(list.length)];
+function numbers() {
+  let seed = 59n;
+  return below => { seed = (seed * 6364136223846793005n + 1442695040888963407n) & 0xffffffffffffffffn; return Number((seed >> 33n) % BigInt(below)); };
+}
 
 const UNITS = ["h100 wgmma f16 f32", "h100 mma m16n8k16 f16 f16", "mi300x v_mfma_f32_16x16x16_f16", "mi250x v_mfma_f32_16x16x16f16", "v100 mma m8n8k4 f16 f32",
   "b200 tcgen05 e4m3 f32", "h100 wgmma e4m3 f32", "b200 nvfp4", "b200 mxfp8 e4m3", "a100 mma m16n8k8 tf32", "h100 wgmma f16 f32;F=12", "h100 wgmma f16 f32;rho=RNE-FP16",
@@ -194,7 +195,8 @@ async function units(base) {
   await closed(page);
 }
 
-function drawn() {
+function drawn(random) {
+  const pick = list => list[random(list.length)];
   const parameters = new URLSearchParams();
   for (let count = 1 + random(4); count > 0; count -= 1) parameters.append("u", pick(UNITS));
   for (const key of ["a", "b"]) parameters.set(key, Array.from({ length: 1 + random(6) }, () => pick(WORDS)).join(" "));
@@ -228,9 +230,10 @@ const seen = page => page.evaluate(async () => {
 async function links(base) {
   const page = await opened(base);
   const fresh = await opened(base);
+  const random = numbers();
   for (let count = 0; count < 100; count += 1) {
     const before = await seen(page);
-    const there = drawn();
+    const there = drawn(random);
     await page.evaluate(there => { location.hash = there; }, there);
     await page.waitForFunction(there => new URLSearchParams(there).get("a") === state.a && new URLSearchParams(there).get("b") === state.b, there);
     const here = await seen(page);
@@ -404,13 +407,18 @@ async function keystrokes(base, name) {
   await closed(page); // times are printed, and not judged: a machine may do four things at once
 }
 
-const all = { presets, inputs, units, links, addresses, curves, formats, looks, keystrokes };
-const only = process.env.ONLY?.split(",") ?? Object.keys(all);
-for (const [name, base] of [["server", address], ...(file ? [["file", pathToFileURL(file).href]] : [])]) {
-  for (const test of only) {
+// both transports at once; what takes a time alone comes after that, and alone
+const together = { presets, inputs, units, links, addresses, formats, looks };
+const alone = { curves, keystrokes };
+const only = process.env.ONLY?.split(",") ?? Object.keys({ ...together, ...alone });
+const transports = [["server", address], ...(file ? [["file", pathToFileURL(file).href]] : [])];
+async function run(tests, [name, base]) {
+  for (const test of Object.keys(tests).filter(test => only.includes(test))) {
     const start = performance.now();
-    await all[test](base, name);
+    await tests[test](base, name);
     console.log(`${name}: ${test}: ${((performance.now() - start) / 1000).toFixed(1)} s`);
   }
 }
+await Promise.all(transports.map(transport => run(together, transport)));
+for (const transport of transports) await run(alone, transport);
 await browser.close();

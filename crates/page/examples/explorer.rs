@@ -1,9 +1,15 @@
-//! Writes the self-contained page: `page MODULE.wasm PAGE.html`.
+//! Writes the explorer's page with its WebAssembly module inside, for `web/build`: `explorer MODULE.wasm PAGE.html`.
+//!
+//! It is an example of this crate, which has no dependencies: one of `bitmma-web` would first compile everything that the
+//! module is made of for this machine, too.
 
 use std::error::Error;
 
-use bitmma_web::page::{Transport, page};
 use miniz_oxide::deflate::compress_to_vec;
+
+#[path = "../../web/src/page.rs"]
+#[allow(dead_code)] // the server's page
+mod page;
 
 /// Base64 as browsers read it.
 fn base64(bytes: &[u8]) -> String {
@@ -22,8 +28,8 @@ fn base64(bytes: &[u8]) -> String {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [module, to] = &arguments[..] else { return Err("page MODULE.wasm PAGE.html".into()) };
+    let [module, to] = &arguments[..] else { return Err("explorer MODULE.wasm PAGE.html".into()) };
     let module = base64(&compress_to_vec(&std::fs::read(module)?, 10));
-    std::fs::write(to, page(Transport::Module(&module)))?;
+    std::fs::write(to, page::page(page::Transport::Module(&module)))?;
     Ok(())
 }
