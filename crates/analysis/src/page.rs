@@ -6,7 +6,7 @@ use bitmma_page::{Heading, Heat, escaped, typeset};
 
 use crate::plot::Figure;
 use crate::section::Section;
-use crate::table::{Cell, Table};
+use crate::table::{Cell, EXPLORE, Table};
 
 /// The figure that the page opens with, beside the findings.
 const OPENING: &str = "fp8-along-k";
@@ -164,16 +164,17 @@ fn table(table: &Table, in_page: bool) -> String {
     )
 }
 
-/// Rows and columns. A column `X, paper` and the column `ours` after it are one, X: ours, and the paper's where it is another.
+/// Rows and columns. A column `X, paper` and the column `ours` after it are one, X: ours, and the paper's where it is another. A
+/// column `explore` is folded into the input before it.
 fn rows(table: &Table) -> String {
     let is_number = |column: usize| {
         let mut cells = table.rows.iter().filter_map(|row| row.get(column));
         cells.clone().any(Cell::is_number) && cells.all(|cell| !matches!(cell, Cell::Text(_)))
     };
     let mut headings: Vec<Heading> = vec![];
-    // of each column shown, the paper's and ours
-    let mut shown: Vec<(Option<usize>, usize)> = vec![];
-    let mut columns = table.columns.iter().enumerate();
+    // of each column shown, the paper's, ours, and how the explorer shows it
+    let mut shown: Vec<(Option<usize>, usize, Option<usize>)> = vec![];
+    let mut columns = table.columns.iter().enumerate().peekable();
     while let Some((column, name)) = columns.next() {
         let papers = name
             .strip_suffix(", paper")
@@ -182,15 +183,16 @@ fn rows(table: &Table) -> String {
             Some(name) => {
                 columns.next();
                 headings.push((typeset(name), false));
-                shown.push((Some(column), column + 1));
+                shown.push((Some(column), column + 1, None));
             }
             None => {
                 headings.push((typeset(name), is_number(column)));
-                shown.push((None, column));
+                let explore = columns.next_if(|(_, next)| *next == EXPLORE);
+                shown.push((None, column, explore.map(|(column, _)| column)));
             }
         }
     }
-    let cell = |row: &[Cell], (papers, ours): (Option<usize>, usize)| {
+    let cell = |row: &[Cell], (papers, ours, explore): (Option<usize>, usize, Option<usize>)| {
         let text = |column: usize| row.get(column).map_or(String::new(), Cell::short);
         let (ours, papers) = (text(ours), papers.map(text));
         match papers {
@@ -201,7 +203,14 @@ fn rows(table: &Table) -> String {
                     typeset(&papers)
                 )
             }
-            _ => typeset(&ours),
+            _ => match explore.and_then(|column| row.get(column)) {
+                Some(Cell::Text(state)) => format!(
+                    "<details><summary>{}</summary><code>bitmma explore '{}'</code></details>",
+                    typeset(&ours),
+                    escaped(state)
+                ),
+                _ => typeset(&ours),
+            },
         }
     };
     let rows = table.rows.iter().map(|row| shown.iter().map(|&place| cell(row, place)).collect());

@@ -93,6 +93,9 @@ impl Cell {
     }
 }
 
+/// The heading of a column that says how the explorer shows the input of the column before it.
+pub const EXPLORE: &str = "explore";
+
 /// A table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Table {

@@ -6,6 +6,7 @@ use bitmma_analysis::MOST_K;
 use bitmma_analysis::data::{Distribution, Draw, Product, ScaleFactors};
 use bitmma_analysis::section::Section;
 use bitmma_analysis::sections::{Effort, Options, Part, UserData, section};
+use bitmma_analysis::table::EXPLORE;
 use bitmma_engine::formats::BlockScale;
 use bitmma_engine::gemm::Target as Unit;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -114,7 +115,7 @@ impl OptionArguments {
     pub(crate) fn read(&self) -> Result<Options, Failure> {
         let revision = self.revision.revision;
         let effort = if self.quick { Effort::Quick } else { Effort::Full };
-        Ok(Options { seed: self.seed, revision, effort, data: self.data()? })
+        Ok(Options { seed: self.seed, revision, effort, data: self.data()?, link: bitmma_web::link })
     }
 
     /// Refuses data that no part uses: where no instruction or model is named, each part has its own.
@@ -224,15 +225,18 @@ fn text(section: &Section) -> String {
     }
     for table in &section.tables {
         let numeric = |column: usize| table.rows.iter().any(|row| row[column].is_number());
+        // states of the explorer are too wide for a terminal; JSON and the page have them
+        let is_shown = |column: &usize| table.columns[*column] != EXPLORE;
         let headings: Vec<String> = table
             .columns
             .iter()
             .enumerate()
+            .filter(|(column, _)| is_shown(column))
             .map(|(column, name)| if numeric(column) { format!(">{name}") } else { name.clone() })
             .collect();
         let mut printed = Table::new(&headings);
         for row in &table.rows {
-            printed.row(row.iter().map(bitmma_analysis::table::Cell::short));
+            printed.row((0..row.len()).filter(is_shown).map(|column| row[column].short()));
         }
         text +=
             &format!("\n{}\n{}\n{}", style::strong(&table.title), style::dim(&table.text), printed.render());

@@ -19,7 +19,7 @@ use crate::table::Table;
 use crate::target::{self, Target, read_model};
 use crate::values::Inputs;
 use crate::which::RULES;
-use crate::{explain, json, meant, output, style};
+use crate::{explain, explore, json, meant, output, style};
 
 const HELP: &str = "\
 Each side is an architecture or chip with words that name its instruction (h100 'wgmma f16 f32'), an architecture alone with \
@@ -169,8 +169,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     text += &table(&parameters, matches!(verdict, Verdict::Same(_)), "models");
     if let Verdict::Differs(case, _) = &verdict {
         if left.found.is_some() && right.found.is_some() {
-            let state = bitmma_web::link(&[&left.name, &right.name], &x, case);
-            text += &format!("\nin the browser: bitmma explore '{state}'\n");
+            text += &explore::hint(&[&left.name, &right.name], arguments.revision.revision, case);
         }
         for (side, model) in [(left, x), (right, y)] {
             let side = Target { model, k: Some(k), ..side };

@@ -20,7 +20,7 @@ use crate::files::Source;
 use crate::table::Table;
 use crate::target::Target;
 use crate::values::Inputs;
-use crate::{describe, output, style, target, values};
+use crate::{describe, explore, output, style, target, values};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -77,9 +77,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.json {
         crate::json::print(&json::page(&target, &arguments.target, &inputs, &explanation))?;
     } else {
-        output::print(&Page { target: &target, inputs: &inputs }.text(&explanation, revision))?;
+        let text = Page { target: &target, inputs: &inputs }.text(&explanation, revision);
+        output::print(&(text + &arguments.in_browser(&target, &inputs)))?;
     }
     Ok(Outcome::Agrees)
+}
+
+impl Arguments {
+    /// How to look at it in the explorer. What a name asks for besides the instruction is in the words that were typed alone.
+    fn in_browser(&self, target: &Target, inputs: &Inputs) -> String {
+        let unit = match (self.target.architecture, self.target.spelling(), target.options.promote_every) {
+            (Some(architecture), Some(words), Some(_)) => format!("{architecture} {words}"),
+            (Some(_), ..) => target.name.clone(),
+            (None, ..) => return String::new(),
+        };
+        explore::hint(&[&unit], self.target.revision.revision, &inputs.case)
+    }
 }
 
 /// Every step of one dot product, as text.

@@ -2,6 +2,7 @@
 
 use std::process::{Command, Stdio};
 
+use bitmma_engine::{Case, Revision};
 use bitmma_web::serve::Server;
 
 use crate::failure::{Failure, Outcome};
@@ -44,6 +45,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     server.wait();
     Ok(Outcome::Agrees)
+}
+
+/// How to look at what some units make of an input in the explorer; nothing where it would show anything else.
+pub(crate) fn hint(units: &[&str], revision: Revision, case: &Case) -> String {
+    let state = bitmma_web::link(units, revision, case);
+    state.map_or(String::new(), |state| format!("\nin the browser: bitmma explore '{state}'\n"))
 }
 
 /// Asks the system for its browser; where there is none, the printed address is there to be opened.

@@ -51,13 +51,13 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Cont
         let found = matrix(subjects, each, options.seed)?;
         identical += rows - found.subjects.len();
         for row in 0..found.subjects.len() {
-            pair_rows(&mut pairs, &formats, &found, row, (budget, options.seed))?;
+            pair_rows(&mut pairs, &formats, &found, row, budget, options)?;
         }
         if found.subjects.len() > 1 {
             matrices.push(matrix_table(&formats, &found));
         }
     }
-    let differing = pairs.rows.iter().filter(|row| row[7].short() != "no input found").count();
+    let differing = pairs.rows.iter().filter(|row| row[8].short() != "no input found").count();
     let text = vec![
         "Only FP64 and FP32 instructions return the same bits everywhere: they are chains of the same fused multiply-add. Each vendor \
          and generation sums narrower formats in its own way."
@@ -261,10 +261,10 @@ fn of_one(data: &UserData, options: &Options, progress: &dyn Progress) -> Result
         "{} against the others, and the smallest input that tells them apart",
         data.name
     ));
-    pair_rows(&mut pairs, &formats, &found, 0, (options.effort.of(5_000, 700_000), options.seed))?;
+    pair_rows(&mut pairs, &formats, &found, 0, options.effort.of(5_000, 700_000), options)?;
     let alike: Vec<String> = found.subjects[0].rows.iter().map(|row| row.target()).collect();
     let differing =
-        pairs.rows.iter().filter(|row| ["smallest", "found"].contains(&row[7].short().as_str())).count();
+        pairs.rows.iter().filter(|row| ["smallest", "found"].contains(&row[8].short().as_str())).count();
     let text = match (alike.is_empty(), pairs.rows.len()) {
         (true, 0) => format!("No native instruction of the catalogue takes and gives {formats}."),
         (true, count) => format!(
@@ -290,7 +290,7 @@ fn pairs_table(title: &str) -> Table {
          differ. The input: fewest non-zero elements, then fewest bits set in significands. \"smallest\": every simpler one of C alone \
          (up to three bits) or one product (up to three bits, at the places that the operations can tell apart) was tried; \"found\": \
          not all were, or it was shrunk from a random one.",
-        "A·B → D | one | other | K | differ, adversarial | differ, N(0,1) | input | \
+        "A·B → D | one | other | K | differ, adversarial | differ, N(0,1) | input | explore | \
          which | cases tried"
             .split(" | "),
     )
@@ -302,15 +302,16 @@ fn pair_rows(
     formats: &str,
     found: &Matrix,
     row: usize,
-    (budget, seed): (u64, u64),
+    budget: u64,
+    options: &Options,
 ) -> Result<(), Error> {
     if let Some(one) = found.subjects.get(row) {
         for (column, other) in found.subjects.iter().enumerate().skip(row + 1) {
             let count = found.differing[row][column];
-            let difference = smallest(&one.model, &other.model, found.k, budget, seed)?;
+            let difference = smallest(&one.model, &other.model, found.k, budget, options.seed)?;
             let (case, which, tried) = match &difference {
                 Difference::Found { case, smallest, tried, .. } => {
-                    (Some(input(&one.model, case)), if *smallest { "smallest" } else { "found" }, *tried)
+                    (Some(case), if *smallest { "smallest" } else { "found" }, *tried)
                 }
                 Difference::Never { tried } => (None, "never: every input tried", *tried),
                 Difference::NotFound { tried } => (None, "no input found", *tried),
@@ -322,7 +323,8 @@ fn pair_rows(
                 found.k,
                 share(count.0, found.cases.0),
                 share(count.1, found.cases.1),
-                case,
+                case.map(|case| input(&one.model, case)),
+                case.and_then(|case| options.explore(&[one, other], case)),
                 which,
                 tried,
             ]);

@@ -1,11 +1,12 @@
 //! Which parts a report has, and what it is made with.
 
-use bitmma_engine::Revision;
 use bitmma_engine::gemm::Target;
+use bitmma_engine::{Case, Revision};
 use serde::{Deserialize, Serialize};
 
 use crate::data::Product;
 use crate::error::{Error, check_rounds, option};
+use crate::subject::Subject;
 
 /// A part of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -103,9 +104,24 @@ pub struct Options {
     pub effort: Effort,
     /// The user's own product; random ones where there is none.
     pub data: Option<UserData>,
+    /// How the explorer shows what it finds, which the faces hand in.
+    pub link: Link,
 }
 
+/// The state of the explorer that shows what some instructions, each a chip and a name, make of an input; `None` where there
+/// is none.
+pub type Link = fn(&[&str], Revision, &Case) -> Option<String>;
+
 impl Options {
+    /// The state of the explorer that shows what the first instructions of some subjects make of an input.
+    pub(crate) fn explore(&self, subjects: &[&Subject], case: &Case) -> Option<String> {
+        let name = |subject: &&Subject| {
+            subject.rows.first().map(|row| format!("{} {}", row.architecture, row.name()))
+        };
+        let names: Vec<String> = subjects.iter().map(name).collect::<Option<_>>()?;
+        (self.link)(&names.iter().map(String::as_str).collect::<Vec<_>>(), self.revision, case)
+    }
+
     /// Refuses an instruction or a model that the part could only ignore.
     pub fn check(&self, part: Part) -> Result<(), Error> {
         match &self.data {

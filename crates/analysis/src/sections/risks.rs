@@ -9,8 +9,8 @@ use crate::dyadic::Dyadic;
 use crate::error::Error;
 use crate::risk::{Assessed, Risk, Witness, assess, assess_all};
 use crate::section::Content;
-use crate::table::Table;
-use bitmma_engine::{Architecture, Progress};
+use crate::table::{EXPLORE, Table};
+use bitmma_engine::{Architecture, Case, Progress};
 
 pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Content, Error> {
     progress.step("risky designs of every model", 0, 1)?;
@@ -42,23 +42,22 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Cont
         "An input for each risk and model",
         "The smallest input that the search came to on the first instruction of each kind. Elements that are not named are \
          zero. For the asymmetry the last column is D of −A, B, −C: symmetric arithmetic would give −D.",
-        ["risk", "instruction", "why", "input", "D", "exact", "lost", "D of −A, B, −C"],
+        ["risk", "instruction", "why", "input", EXPLORE, "D", "exact", "lost", "D of −A, B, −C"],
     );
     let mut seen = BTreeSet::new();
     for (index, risk) in Risk::ALL.into_iter().enumerate() {
         for one in &assessed {
-            let model = &one.subject.model;
             let row = one.subject.rows[0];
             let key = (index, row.architecture, kind(&row.a, &row.b, row.scale.is_some()), row.d.name);
             if one.verdicts[index].present() && seen.insert(key) {
-                witness_row(&mut witnesses, risk, one, model, index);
+                witness_row(&mut witnesses, risk, one, index, options);
             }
         }
     }
     let mut tables = vec![table, witnesses];
     let mut text = Vec::new();
     if let Some(data) = &options.data {
-        let own = own_verdicts(data, options.seed)?;
+        let own = own_verdicts(data, options)?;
         text.push(own_words(data, &own));
         tables.insert(0, own);
     }
@@ -132,7 +131,8 @@ fn difference(risk: Risk) -> &'static str {
     }
 }
 
-fn witness_row(table: &mut Table, risk: Risk, one: &Assessed, model: &bitmma_engine::Model, index: usize) {
+fn witness_row(table: &mut Table, risk: Risk, one: &Assessed, index: usize, options: &Options) {
+    let model = &one.subject.model;
     let verdict = &one.verdicts[index];
     let Some(witness) = &verdict.witness else { return };
     table.row(cells![
@@ -140,6 +140,7 @@ fn witness_row(table: &mut Table, risk: Risk, one: &Assessed, model: &bitmma_eng
         one.subject.name.as_str(),
         verdict.why.clone(),
         input(model, &witness.case),
+        options.explore(&[&one.subject], &witness.case),
         number(&model.d, witness.d),
         witness.exact.to_string(),
         lost(model, witness),
@@ -153,15 +154,18 @@ fn lost(model: &bitmma_engine::Model, witness: &Witness) -> Option<String> {
 }
 
 /// The verdicts on a user's own instruction or model.
-fn own_verdicts(data: &super::UserData, seed: u64) -> Result<Table, Error> {
+fn own_verdicts(data: &super::UserData, options: &Options) -> Result<Table, Error> {
     let (model, step) = (data.target.model(), data.target.step());
     let mut table = Table::new(
         "own-risks",
         &format!("Verdicts on {}", data.name),
         parameters(model, step),
-        ["risk", "verdict", "why", "input", "D", "exact", "lost", "cases tried"],
+        ["risk", "verdict", "why", "input", EXPLORE, "D", "exact", "lost", "cases tried"],
     );
-    for verdict in assess(model, step, seed)? {
+    let is_found = data.architecture.is_some();
+    let explore =
+        |case: &Case| is_found.then(|| (options.link)(&[&data.name], options.revision, case)).flatten();
+    for verdict in assess(model, step, options.seed)? {
         let witness = verdict.witness.as_ref();
         let text = match (verdict.present(), &verdict.why) {
             (true, _) => "yes",
@@ -173,6 +177,7 @@ fn own_verdicts(data: &super::UserData, seed: u64) -> Result<Table, Error> {
             text,
             verdict.why.clone(),
             witness.map(|witness| input(model, &witness.case)),
+            witness.and_then(|witness| explore(&witness.case)),
             witness.map(|witness| number(&model.d, witness.d)),
             witness.map(|witness| witness.exact.to_string()),
             witness.and_then(|witness| lost(model, witness)),

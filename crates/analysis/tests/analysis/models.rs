@@ -8,7 +8,7 @@ use bitmma_engine::Revision;
 #[test]
 fn every_row_of_the_paper_is_there_and_what_is_not_in_it_says_so() {
     for revision in [Revision::Hardware, Revision::Paper] {
-        let options = Options { seed: 1, revision, effort: Effort::Quick, data: None };
+        let options = Options { seed: 1, revision, effort: Effort::Quick, data: None, link: |_, _, _| None };
         let found = section(Part::Models, &options, &()).unwrap();
         assert!(found.text[1].starts_with("29 of 29 "), "{}", found.text[1]);
         let mut verdicts: BTreeMap<(&str, String), usize> = BTreeMap::new();

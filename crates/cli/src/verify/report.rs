@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use bitmma_engine::{Case, Error, Fault, Model, Signature};
+use bitmma_engine::{Case, Error, Fault, Model, Revision, Signature, catalogue, model_of};
 use bitmma_verify::campaign::{Identity, Kept, Settled, Shard, Verdict};
 use bitmma_verify::recording::{self, Answer};
 use serde::Serialize;
@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::json::object;
 use crate::recorded::{names, write_case, write_head};
 use crate::table::Table;
-use crate::{json, style, whole};
+use crate::{explore, json, style, whole};
 
 /// Digits in groups of three.
 pub(crate) fn grouped(number: u64) -> String {
@@ -58,6 +58,22 @@ fn verdict(one: &Outcomes) -> (&'static str, String) {
     (verdict.name(), words)
 }
 
+/// How to look at the first mismatch in the explorer, which has the models of the catalogue.
+fn in_browser(one: &Outcomes) -> String {
+    let (architecture, instruction) = names(&one.identity.unit);
+    let of_catalogue = || {
+        let found = catalogue::find(architecture.parse().ok()?, instruction).ok()?;
+        model_of(&found, Revision::Hardware).ok()
+    };
+    let model = of_catalogue().filter(|model| model.to_toml() == one.identity.model);
+    match (model, one.summary.kept.first()) {
+        (Some(_), Some(kept)) => {
+            explore::hint(&[&format!("{architecture} {instruction}")], Revision::Hardware, &kept.case)
+        }
+        _ => String::new(),
+    }
+}
+
 /// For people.
 pub(super) fn text(outcomes: &[Outcomes]) -> String {
     let mut text = String::new();
@@ -94,7 +110,7 @@ pub(super) fn text(outcomes: &[Outcomes]) -> String {
         if let Some(signature) = &one.signature {
             let lines: Vec<String> = shown(summary).iter().map(|kept| kept.line(&signature.d)).collect();
             if !lines.is_empty() {
-                text += &format!("\n{}\n", lines.join("\n"));
+                text += &format!("\n{}\n{}", lines.join("\n"), in_browser(one));
             }
         }
         if !one.claims.is_empty() {

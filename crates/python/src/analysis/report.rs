@@ -79,6 +79,7 @@ impl Choices<'_> {
             revision: revision(&self.revision)?,
             effort: if self.quick { Effort::Quick } else { Effort::Full },
             data,
+            link: bitmma_web::link,
         })
     }
 
