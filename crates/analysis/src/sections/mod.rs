@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::section::{Content, Section};
 use bitmma_engine::Progress;
 
-pub use options::{Effort, Options, Part, UserData};
+pub use options::{Effort, Link, Options, Part, UserData};
 
 /// Makes one part; refuses an instruction or a model that it does not take.
 pub fn section(part: Part, options: &Options, progress: &dyn Progress) -> Result<Section, Error> {
