@@ -8,7 +8,7 @@ use std::error::Error;
 use miniz_oxide::deflate::compress_to_vec;
 
 #[path = "../../web/src/page.rs"]
-#[allow(dead_code)] // the server's page
+#[allow(dead_code, unreachable_pub)] // the server takes the rest of it
 mod page;
 
 /// Base64 as browsers read it.
