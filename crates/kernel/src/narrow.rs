@@ -20,28 +20,34 @@ pub struct Narrow {
 }
 
 impl Narrow {
-    /// Into `format`; with `saturate` numbers and infinities beyond its largest number become that number, else infinity, or
-    /// the format's NaN where it has no infinity. `None` for other formats.
+    /// As [`Narrow::of`]; `None` for other formats.
     pub fn new(format: Format, saturate: bool) -> Option<Narrow> {
-        if ![BF16, F16, E4M3, E5M2].contains(&format) {
-            return None;
-        }
-        let beyond = format.infinity_code().or(format.nan_code())?;
+        [BF16, F16, E4M3, E5M2].contains(&format).then(|| Narrow::of(&format, saturate))
+    }
+
+    /// Into one of the four formats; with `saturate` numbers and infinities beyond its largest number become that number, else
+    /// infinity, or the format's NaN where it has no infinity.
+    pub const fn of(format: &Format, saturate: bool) -> Narrow {
         let same = format.bias == 127;
         let lowest = format.min_exponent() - format.fraction_bits as i32;
-        Some(Narrow {
-            overflow: if saturate { format.max_finite_code() } else { beyond } as u32,
+        let last = if lowest + 23 < -126 { -126 } else { lowest + 23 };
+        let overflow = match (format.infinity_code(), format.nan_code()) {
+            (Some(beyond), _) | (None, Some(beyond)) if !saturate => beyond,
+            _ => format.max_finite_code(),
+        };
+        Narrow {
+            overflow: overflow as u32,
             shift: 23 - format.fraction_bits,
             normal: if same { 0 } else { ((format.min_exponent() + 127) as u32) << 23 },
             rebias: ((127 - format.bias) as u32) << format.fraction_bits,
-            magic: f32::from_bits((((lowest + 23).max(-126) + 127) as u32) << 23),
+            magic: f32::from_bits(((last + 127) as u32) << 23),
             largest: format.max_finite_code() as u32,
             sign: format.sign_bit() as u32,
-        })
+        }
     }
 
     /// The code of an FP32 number that is not NaN.
-    #[inline]
+    #[inline(always)]
     pub fn code(&self, word: u32) -> u32 {
         let magnitude = word & 0x7fff_ffff;
         let code = if magnitude >= self.normal {

@@ -6,6 +6,9 @@
 //! A BF16 product has 16 bits; to be mistaken for a tie it would have to have its first bit at 2^-134 at most from the tie and
 //! another one below 2^-149, 16 places or more further down. Multiply-adds go through FP64 rounded to odd.
 
+use bitmma_engine::formats::{BF16, F16};
+use bitmma_kernel::Narrow;
+
 use super::single::{fused_to_odd, is_nan};
 
 /// FP16 to FP32, exactly; NaN is FP32's.
@@ -20,28 +23,19 @@ pub(crate) fn from_half(code: u32) -> u32 {
     value.to_bits() | sign
 }
 
+const HALF: Narrow = Narrow::of(&F16, false);
+const BRAIN: Narrow = Narrow::of(&BF16, false);
+
 /// FP32 to FP16, to nearest even.
 #[inline(always)]
 pub(crate) fn to_half(code: u32) -> u32 {
-    let (sign, magnitude) = (code >> 16 & 0x8000, code & 0x7fff_ffff);
-    if is_nan(code) {
-        return 0x7fff;
-    }
-    if magnitude >= 0x477f_f000 {
-        return sign | 0x7c00; // 65520 and more
-    }
-    if magnitude >= 0x3880_0000 {
-        let rounded = magnitude + 0xfff + (magnitude >> 13 & 1);
-        return sign | (rounded - 0x3800_0000) >> 13;
-    }
-    // subnormal: the last bit of numbers from 0.5 on is FP16's smallest number, 2^-24
-    sign | ((f32::from_bits(magnitude) + 0.5).to_bits() - 0x3f00_0000)
+    if is_nan(code) { 0x7fff } else { HALF.code(code) }
 }
 
 /// FP32 to BF16, to nearest even.
 #[inline(always)]
 pub(crate) fn to_brain(code: u32) -> u32 {
-    if is_nan(code) { 0x7fff } else { (code + 0x7fff + (code >> 16 & 1)) >> 16 }
+    if is_nan(code) { 0x7fff } else { BRAIN.code(code) }
 }
 
 /// An FP64 number rounded to odd, rounded to odd again into FP32: what is left out sets the last bit. For numbers that are

@@ -12,6 +12,7 @@ use super::alike::alike_in_turns;
 use super::sass::{Listing, Sass, Value, value};
 use super::scaled::power;
 use crate::error::Doubt;
+use crate::instruction::narrow::to_half;
 use crate::program::Type;
 use crate::text::{Function, Instruction, Operand};
 
@@ -557,16 +558,5 @@ fn half(number: f64, brain: bool) -> Option<u16> {
     if brain {
         return (single & 0xffff == 0).then_some((single >> 16) as u16);
     }
-    let (sign, exponent, fraction) = (single >> 31, (single >> 23 & 255) as i32 - 127, single & 0x7f_ffff);
-    if single << 1 == 0 {
-        return Some((sign << 15) as u16);
-    }
-    if (-14..16).contains(&exponent) {
-        return Some((sign << 15 | ((exponent + 15) as u32) << 10 | fraction >> 13) as u16);
-    }
-    if exponent < -14 {
-        let units = (number.abs() * f64::from(1 << 24)) as u32;
-        return Some((sign << 15 | units) as u16);
-    }
-    None
+    Some(to_half(single) as u16).filter(|code| code & 0x7fff < 0x7c00)
 }
