@@ -1,6 +1,7 @@
 //! The name of an instruction with its sizes left open: under it a row is found, whatever its M and N.
 
 use crate::instruction::{Instruction, M, N};
+use crate::shape::sizes;
 
 /// Rows, and with each the M and N that were asked for.
 pub(crate) type Rows = Vec<(&'static Instruction, Key)>;
@@ -30,30 +31,12 @@ pub(crate) fn starred(text: &str) -> String {
     out + rest
 }
 
-/// A leading number, `*`, or the letter that PTX manuals put for it, and what follows.
-fn size(text: &str, letter: char) -> Option<(Option<usize>, &str)> {
-    if let Some(rest) = text.strip_prefix(['*', letter]) {
-        return Some((None, rest));
+/// The sizes in `m64n256k16`, or in `64x256x16` as SASS writes it, of which those of M and N may be open.
+fn shape(token: &str) -> Option<(Option<usize>, Option<usize>, usize)> {
+    match sizes(token)? {
+        [Some(m), Some(n), Some(Some(k))] => Some((m, n, k)),
+        _ => None,
     }
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    Some((Some(text[..digits].parse().ok()?), &text[digits..]))
-}
-
-/// A shape inside a spelling, and the letters before M, N and K in it.
-struct ShapeText<'t> {
-    m: Option<usize>,
-    n: Option<usize>,
-    k: &'t str,
-    marks: [&'static str; 3],
-}
-
-/// `m64n256k16`, or `64x256x16` as SASS writes it.
-fn shape(token: &str) -> Option<ShapeText<'_>> {
-    let marks = if token.starts_with('m') { ["m", "n", "k"] } else { ["", "x", "x"] };
-    let (m, rest) = size(token.strip_prefix(marks[0])?, 'm')?;
-    let (n, rest) = size(rest.strip_prefix(marks[1])?, 'n')?;
-    let k = rest.strip_prefix(marks[2])?;
-    k.parse::<usize>().ok().map(|_| ShapeText { m, n, k, marks })
 }
 
 /// A spelling without its shape: `mma.f32.f16.f16.f32`.
@@ -67,7 +50,9 @@ pub(crate) fn keys(text: &str) -> impl Iterator<Item = Key> {
     let mut found = vec![Key { text: text.clone(), m: None, n: None }];
     let mut start = 0;
     for token in text.split('.') {
-        if let Some(ShapeText { m, n, k, marks: [m_mark, n_mark, k_mark] }) = shape(token) {
+        if let Some((m, n, k)) = shape(token) {
+            let [m_mark, n_mark, k_mark] =
+                if token.starts_with('m') { ["m", "n", "k"] } else { ["", "x", "x"] };
             let (before, after) = (&text[..start], &text[start + token.len()..]);
             let m_text = m.map_or("*".to_owned(), |m| m.to_string());
             let key = |m_text: &str| format!("{before}{m_mark}{m_text}{n_mark}*{k_mark}{k}{after}");

@@ -15,6 +15,7 @@ use crate::error::LookupError;
 use crate::instruction::Instruction;
 use crate::revision::Revision;
 use crate::rows::of;
+use crate::shape::sizes;
 use crate::spelling::{Key, Rows, key_of, keys};
 
 /// Signed formats that a word stands for, and the scale factors that it implies: their format, and elements for each.
@@ -77,24 +78,8 @@ struct Words {
 
 /// `m16n8k16`, `16x8x16`, `m64`, `n256`, `k32`.
 fn shape(word: &str) -> Option<[Option<usize>; 3]> {
-    let (mut sizes, mut rest) = ([None; 3], word);
-    let size = |text: &str| {
-        let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-        Some((text[..end].parse::<usize>().ok()?, end))
-    };
-    if word.starts_with(|c: char| c.is_ascii_digit()) {
-        let parts: Option<Vec<usize>> = word.split(['x', '×']).map(|part| part.parse().ok()).collect();
-        return match parts?[..] {
-            [m, n, k] => Some([Some(m), Some(n), Some(k)]),
-            _ => None,
-        };
-    }
-    for (place, letter) in ['m', 'n', 'k'].into_iter().enumerate() {
-        let Some(after) = rest.strip_prefix(letter) else { continue };
-        let (found, end) = size(after)?;
-        (sizes[place], rest) = (Some(found), &after[end..]);
-    }
-    (rest.is_empty() && sizes.iter().any(Option::is_some)).then_some(sizes)
+    let found = sizes(word)?;
+    (!found.contains(&Some(None))).then(|| found.map(Option::flatten))
 }
 
 impl Words {

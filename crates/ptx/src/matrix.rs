@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bitmma_engine::catalogue::{Architecture, Revision, find};
+use bitmma_engine::catalogue::{Architecture, Revision, find, shape};
 use bitmma_engine::formats::{BlockScale, Format};
 use bitmma_engine::{Codes, FastSimulator, Matrix, Simulator};
 
@@ -78,7 +78,7 @@ impl Multiplier {
     pub(crate) fn new(architecture: Architecture, form: &str, line: u32) -> Result<Multiplier, Error> {
         let refuse = |why: &str| Error::unsupported(line, form, why);
         let words: Vec<&str> = form.split('.').collect();
-        let Some((m, n, k)) = words.iter().find_map(|word| shape(word)) else {
+        let Some([m, n, k]) = words.iter().find_map(|word| shape(word)) else {
             return Err(refuse("it has no shape"));
         };
         let (wgmma, wmma) = (words[0] == "wgmma", words[0] == "wmma");
@@ -283,13 +283,6 @@ fn narrowed(codes: Codes, lowest: u32, format: &Format) -> Codes {
         }
         codes => codes,
     }
-}
-
-/// `m16n8k16`
-fn shape(word: &str) -> Option<(usize, usize, usize)> {
-    let (m, rest) = word.strip_prefix('m')?.split_once('n')?;
-    let (n, k) = rest.split_once('k')?;
-    Some((m.parse().ok()?, n.parse().ok()?, k.parse().ok()?))
 }
 
 fn bits_of(kind: &str) -> Option<usize> {

@@ -1,6 +1,8 @@
 //! `wmma.load` and `wmma.store` as loads and stores of the elements of each thread. The manual leaves open which thread has which
 //! element; here they are as in `mma.sync`, with groups of eight lines one after the other.
 
+use bitmma_engine::catalogue::shape;
+
 use super::parser::bits_of;
 use super::{Base, Instruction, Operand, Register, RegisterId, Width};
 use crate::error::Error;
@@ -42,11 +44,7 @@ impl<'a> Access<'a> {
         let stores = instruction.has("store");
         let words: Vec<&str> = instruction.form.split('.').collect();
         let has = |word: &str| words.contains(&word);
-        let shape = words.iter().find_map(|word| {
-            let (m, rest) = word.strip_prefix('m')?.split_once('n')?;
-            let (n, k) = rest.split_once('k')?;
-            Some([m.parse::<u64>().ok()?, n.parse().ok()?, k.parse().ok()?])
-        });
+        let shape = words.iter().find_map(|word| shape(word)).map(|sizes| sizes.map(|size| size as u64));
         let kind = words.last().copied().unwrap_or("");
         let (Some([m, n, k]), Some(bits)) = (shape, bits_of(kind)) else { return self.unsupported("") };
         let part = ["a", "b", "c", "d"].into_iter().find(|part| has(part)).filter(|_| words.len() > 6);
