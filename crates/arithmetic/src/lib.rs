@@ -8,6 +8,7 @@
 
 pub mod align;
 pub mod convert;
+mod dot;
 pub mod error;
 pub mod exact;
 pub mod family;

@@ -12,7 +12,6 @@ use crate::fma::{add, change_format};
 use crate::lowering::{Chains, Order};
 use crate::model::{InputFlush, Model};
 use crate::operand::{Operand, Vectors};
-use crate::reading;
 use crate::steps::report_binary;
 use crate::trace::{Step, Trace};
 use crate::validate::holds_all;
@@ -30,30 +29,6 @@ pub struct Operands<'a> {
     pub scale_a: &'a [u64],
     /// K / block codes of the scale format; empty for models without scale factors.
     pub scale_b: &'a [u64],
-}
-
-impl Model {
-    /// The code of D for one dot product.
-    pub fn dot(&self, operands: &Operands<'_>) -> Result<u64, ModelError> {
-        self.checked_dot(operands, &mut ())
-    }
-
-    /// The code of D for one dot product, and every step that led to it.
-    pub fn explain(&self, operands: &Operands<'_>) -> Result<(u64, Vec<Step>), ModelError> {
-        let mut steps = Vec::new();
-        let d = self.checked_dot(operands, &mut steps)?;
-        Ok((d, steps))
-    }
-
-    fn checked_dot<T: Trace>(&self, operands: &Operands<'_>, trace: &mut T) -> Result<u64, ModelError> {
-        let k = operands.a.len();
-        if operands.b.len() != k {
-            return Err(ModelError::Unequal { a: k, b: operands.b.len() });
-        }
-        let prepared = Prepared::new(self, k)?;
-        prepared.check(operands)?;
-        Ok(prepared.dot_of_codes(operands, trace))
-    }
 }
 
 /// Which of the two factors.
@@ -242,17 +217,6 @@ impl<'m> Prepared<'m> {
             check_codes("scale B", &scale.format, scale_b)?;
         }
         Ok(())
-    }
-
-    /// The code of D, of operands that [`Prepared::check`] takes.
-    pub fn dot_of_codes<T: Trace>(&self, operands: &Operands<'_>, trace: &mut T) -> u64 {
-        reading::report(self, operands, trace);
-        let Operands { a, b, c, scale_a, scale_b } = *operands;
-        let a = self.vector(Side::A, a.iter().copied());
-        let b = self.vector(Side::B, b.iter().copied());
-        let scale_a = self.scales(scale_a.iter().copied());
-        let scale_b = self.scales(scale_b.iter().copied());
-        self.dot(&a, &b, c, &scale_a, &scale_b, trace)
     }
 
     /// The code of D: `a` and `b` from [`Prepared::vector`], scales from [`Prepared::scales`], `c` a code of C's

@@ -6,15 +6,10 @@ use bitmma_arithmetic::Model;
 use bitmma_formats::{BlockScale, Format};
 
 use crate::architecture::Architecture;
-use crate::evidence::{Evidence, recorded};
+use crate::evidence::Evidence;
 use crate::extent::Extent;
 use crate::revision::Revision;
-use crate::spelling;
-
-/// The placeholder in a spelling where M has a range.
-pub(crate) const M: &str = "{m}";
-/// The placeholder in a spelling where N has a range.
-pub(crate) const N: &str = "{n}";
+use crate::spelling::{self, M, N};
 
 /// A family of instructions, named as its vendor names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -152,7 +147,7 @@ pub(crate) struct Shape {
 }
 
 impl Instruction {
-    /// An instruction whose model is known; its SASS name is an alias. A recording is better evidence than `evidence`.
+    /// An instruction whose model is known; its SASS name is an alias.
     pub(crate) fn with_model(
         identity: Identity,
         shape: Shape,
@@ -162,7 +157,6 @@ impl Instruction {
         let mut row = Self::bare(identity, shape, evidence);
         row.aliases.extend(row.sass.clone());
         row.models = Some([model(Revision::Hardware), model(Revision::Paper)]);
-        row.evidence = recorded(&row).unwrap_or(evidence);
         row
     }
 

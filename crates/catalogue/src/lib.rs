@@ -26,6 +26,7 @@ pub mod lookup;
 pub mod nvidia;
 pub mod precision;
 pub mod processor;
+pub mod recorded;
 pub mod revision;
 mod rows;
 pub mod selection;

@@ -9,10 +9,10 @@ use crate::architecture::Architecture;
 use crate::error::{LookupError, nearest};
 use crate::extent::Extent;
 use crate::instruction::Instruction;
-use crate::rows::{catalogue, of};
+use crate::rows::{Rows, catalogue, of};
 use crate::selection;
 use crate::software::{self, Meaning, Options};
-use crate::spelling::{Key, Rows, key_of, keys, without_shape};
+use crate::spelling::{Key, key_of, keys, without_shape};
 use crate::words;
 
 /// A row, and the M and N that were asked for.

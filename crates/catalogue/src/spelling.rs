@@ -1,10 +1,11 @@
 //! The name of an instruction with its sizes left open: under it a row is found, whatever its M and N.
 
-use crate::instruction::{Instruction, M, N};
 use crate::shape::sizes;
 
-/// Rows, and with each the M and N that were asked for.
-pub(crate) type Rows = Vec<(&'static Instruction, Key)>;
+/// The placeholder in a spelling where M has a range.
+pub(crate) const M: &str = "{m}";
+/// The placeholder in a spelling where N has a range.
+pub(crate) const N: &str = "{n}";
 
 /// What a spelling may stand under in the index: lower case, `*` instead of an M or N that has a range.
 pub(crate) struct Key {

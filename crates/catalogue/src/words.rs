@@ -14,9 +14,9 @@ use crate::architecture::Architecture;
 use crate::error::LookupError;
 use crate::instruction::Instruction;
 use crate::revision::Revision;
-use crate::rows::of;
+use crate::rows::{Rows, of};
 use crate::shape::sizes;
-use crate::spelling::{Key, Rows, key_of, keys};
+use crate::spelling::{Key, key_of, keys};
 
 /// Signed formats that a word stands for, and the scale factors that it implies: their format, and elements for each.
 type Group = (&'static [&'static str], fn(&Format) -> bool, Option<(Format, usize)>);

@@ -4,16 +4,15 @@ use bitmma_formats::Format;
 use bitmma_kernel::{Panels, Slice, View};
 
 use crate::error::Error;
-use crate::matrix::Matrix;
 
-/// `blocks` matrices of `rows` × `columns` codes of one format, borrowed: a [`Matrix`], or codes in memory whose rows or
+/// `blocks` matrices of `rows` × `columns` codes of one format, borrowed: a [`Matrix`](crate::Matrix), or codes in memory whose rows or
 /// columns lie some distance apart, such as those of a transposed matrix.
 #[derive(Clone, Copy, Debug)]
 pub struct MatrixRef<'m> {
     pub(crate) format: Format,
     pub(crate) view: View<'m>,
     /// Whether every code is one of the format.
-    checked: bool,
+    pub(crate) checked: bool,
     /// Where the codes are that `view` has only the shape of.
     pub(crate) panels: Option<&'m Panels>,
 }
@@ -32,11 +31,6 @@ impl<'m> MatrixRef<'m> {
     ) -> Option<MatrixRef<'m>> {
         let view = View::strided(codes, shape, strides).filter(|_| codes.bytes() == format.bytes())?;
         Some(MatrixRef { format, view, checked: false, panels: None })
-    }
-
-    /// Of a matrix whose codes are not known to be those of its format.
-    pub(crate) fn unchecked(matrix: &'m Matrix) -> MatrixRef<'m> {
-        MatrixRef { checked: false, ..matrix.into() }
     }
 
     /// B, K×N, that was prepared by a kernel.
@@ -65,11 +59,5 @@ impl<'m> MatrixRef<'m> {
     /// Blocks, rows, columns.
     pub fn shape(&self) -> (usize, usize, usize) {
         (self.view.blocks, self.view.rows, self.view.columns)
-    }
-}
-
-impl<'m> From<&'m Matrix> for MatrixRef<'m> {
-    fn from(matrix: &'m Matrix) -> MatrixRef<'m> {
-        MatrixRef { format: matrix.format(), view: matrix.view(), checked: true, panels: None }
     }
 }

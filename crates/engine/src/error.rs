@@ -193,3 +193,8 @@ impl Error {
         Error::TooLarge { blocks, rows, columns, bytes: format.bytes() }
     }
 }
+
+/// An option that is not as it may be.
+pub(crate) fn option(option: &'static str, value: impl std::fmt::Display, allowed: String) -> Error {
+    Error::GemmOption { option, value: value.to_string(), allowed }
+}

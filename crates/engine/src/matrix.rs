@@ -78,7 +78,7 @@ impl Matrix {
             return Err(Error::Count { given, blocks, rows, columns, expected });
         }
         let matrix = Matrix { format, blocks, rows, columns, codes };
-        MatrixRef::unchecked(&matrix).check()?;
+        MatrixRef { checked: false, ..MatrixRef::from(&matrix) }.check()?;
         Ok(matrix)
     }
 
@@ -181,4 +181,10 @@ pub(crate) fn elements((blocks, rows, columns): (usize, usize, usize)) -> Option
 /// A shape as people write it: `16×8`, or `4×16×8` with more than one block.
 pub fn shape_text((blocks, rows, columns): (usize, usize, usize)) -> String {
     if blocks == 1 { format!("{rows}×{columns}") } else { format!("{blocks}×{rows}×{columns}") }
+}
+
+impl<'m> From<&'m Matrix> for MatrixRef<'m> {
+    fn from(matrix: &'m Matrix) -> MatrixRef<'m> {
+        MatrixRef { format: matrix.format(), view: matrix.view(), checked: true, panels: None }
+    }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::model::{Model, of};
+use crate::model::{MODELS, Model};
 
 /// An approximate function of the multi-function unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,7 +43,7 @@ impl Function {
 
     /// How it is computed.
     pub fn model(self) -> &'static Model {
-        of(self)
+        &MODELS[self as usize]
     }
 
     /// The function of an FP32 code, as an FP32 code: the PTX instruction `.approx.f32` without `.ftz`. Subnormal

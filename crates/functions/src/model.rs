@@ -2,10 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::function::Function;
 use crate::number::SIGN;
 use crate::polynomial::{Polynomial, Row};
-use crate::reduce::{self, Reduction, Step};
 use crate::table;
 
 /// The NaN of every function and of FP32 arithmetic on NVIDIA GPUs.
@@ -56,6 +54,18 @@ impl Specials {
     }
 }
 
+/// Which reduction a function uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reduction {
+    Rcp,
+    Sqrt,
+    Rsqrt,
+    Ex2,
+    Lg2,
+    Sin,
+    Cos,
+}
+
 /// How a function is computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Model {
@@ -65,35 +75,6 @@ pub struct Model {
     pub(crate) reduction: Reduction,
     /// Its polynomials.
     pub polynomial: Polynomial,
-}
-
-impl Model {
-    /// The result for an FP32 code, as an FP32 code.
-    pub fn evaluate(&self, x: u32) -> u32 {
-        self.watched(x, &mut |_| {})
-    }
-
-    /// The result, and the steps on the way to it.
-    pub fn steps(&self, x: u32) -> (u32, Vec<Step>) {
-        let mut steps = vec![];
-        let result = self.watched(x, &mut |step| steps.push(step));
-        (result, steps)
-    }
-
-    fn watched(&self, x: u32, watch: &mut impl FnMut(Step)) -> u32 {
-        match self.specials.result(x) {
-            Some(result) => {
-                watch(Step::Special);
-                result
-            }
-            None => reduce::number(self, x, watch),
-        }
-    }
-}
-
-/// The row of a function.
-pub(crate) fn of(function: Function) -> &'static Model {
-    &MODELS[function as usize]
 }
 
 const fn specials(codes: [u32; 4], negative: Option<u32>, subnormal_is_zero: bool) -> Specials {

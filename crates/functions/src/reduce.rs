@@ -6,21 +6,9 @@ use bitmma_formats::F32;
 
 use crate::angle::{self, Angle};
 use crate::float::{Mode, add_f32, multiply_f32};
-use crate::model::Model;
+use crate::model::{Model, Reduction};
 use crate::number::{Number, SIGN};
 use crate::polynomial::{FRACTION, FRACTION_BITS, Polynomial, Terms};
-
-/// Which reduction a function uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reduction {
-    Rcp,
-    Sqrt,
-    Rsqrt,
-    Ex2,
-    Lg2,
-    Sin,
-    Cos,
-}
 
 /// What happens on the way to a result; see [`Model::steps`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,8 +51,32 @@ pub enum Step {
     },
 }
 
+impl Model {
+    /// The result for an FP32 code, as an FP32 code.
+    pub fn evaluate(&self, x: u32) -> u32 {
+        self.watched(x, &mut |_| {})
+    }
+
+    /// The result, and the steps on the way to it.
+    pub fn steps(&self, x: u32) -> (u32, Vec<Step>) {
+        let mut steps = vec![];
+        let result = self.watched(x, &mut |step| steps.push(step));
+        (result, steps)
+    }
+
+    fn watched(&self, x: u32, watch: &mut impl FnMut(Step)) -> u32 {
+        match self.specials.result(x) {
+            Some(result) => {
+                watch(Step::Special);
+                result
+            }
+            None => number(self, x, watch),
+        }
+    }
+}
+
 /// The result for a number that has no special result; `watch` is told the steps.
-pub(crate) fn number(model: &Model, x: u32, watch: &mut impl FnMut(Step)) -> u32 {
+fn number(model: &Model, x: u32, watch: &mut impl FnMut(Step)) -> u32 {
     let number = Number::of(x);
     watch(Step::Number { exponent: number.exponent, fraction: number.fraction });
     match model.reduction {

@@ -25,7 +25,7 @@ use super::runs::Runs;
 use super::simd::Level;
 use super::spread::{each_chunk, mapped};
 use super::stretches::{Stretch, Stretches};
-use super::tiles::{Sizes, Stored, Tiles};
+use super::tiles::{Sizes, Stored, Tiles, b_code};
 
 /// Products of numbers below which one thread computes them all: waking others takes as long.
 pub(crate) const ALONE: usize = 1 << 20;
@@ -419,18 +419,6 @@ fn join(known: &mut [Traits], lines: usize, groups: &[Vec<Lines>]) {
         for (_, traits) in blocks {
             known.iter_mut().zip(traits).for_each(|(known, traits)| known.join(traits));
         }
-    }
-}
-
-/// A code of B, wherever it is.
-pub(crate) fn b_code<T: Number, E: Entry>(
-    kernel: &dyn Tiles<T, E>,
-    problem: &Problem<'_>,
-    (block, k, column): (usize, usize, usize),
-) -> u64 {
-    match problem.panels {
-        None => problem.operands.b.get(block, k, column),
-        Some(panels) => panels.code_by(k, column, |packed, element| kernel.code_at(packed, element)),
     }
 }
 

@@ -7,14 +7,13 @@ use bitmma_arithmetic::line::chain;
 use bitmma_arithmetic::special::Special;
 use bitmma_formats::{Class, decode};
 
-use super::drive::b_code;
 use super::element::Entry;
 use super::family::Problem;
 use super::number::Number;
 use super::pack::{Operand, Traits};
 use super::routes::{Route, count};
 use super::special;
-use super::tiles::Tiles;
+use super::tiles::{Tiles, b_code};
 
 /// What specials among the products make of results that were computed without them.
 pub(crate) struct Fix<'f, T, E: Entry> {

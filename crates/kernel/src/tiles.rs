@@ -6,7 +6,7 @@ use super::codes::{Chunk, Slice};
 use super::element::Entry;
 use super::element::Range;
 use super::elementwise::Word;
-use super::family::{Family, Kernel, Rare};
+use super::family::{Family, Kernel, Problem, Rare};
 use super::number::Number;
 use super::pack::{Cells, Packed};
 use super::panels::Block;
@@ -250,6 +250,18 @@ impl<K: Kernel> Tiles<K::Number, K::Entry> for K {
 /// The panel in whose place others are made; none yet at first.
 fn taken<B: Send + Sync + 'static>(room: &mut Option<Box<Packed>>) -> Box<Option<B>> {
     room.take().and_then(|room| room.downcast::<Option<B>>().ok()).unwrap_or_default()
+}
+
+/// A code of B, wherever it is.
+pub(crate) fn b_code<T: Number, E: Entry>(
+    kernel: &dyn Tiles<T, E>,
+    problem: &Problem<'_>,
+    (block, k, column): (usize, usize, usize),
+) -> u64 {
+    match problem.panels {
+        None => problem.operands.b.get(block, k, column),
+        Some(panels) => panels.code_by(k, column, |packed, element| kernel.code_at(packed, element)),
+    }
 }
 
 /// Some rows of a panel through one block of K.

@@ -10,8 +10,6 @@ use bitmma_verify::inputs::{Family, case, matrices, zero};
 use crate::error::Error;
 use crate::numbers::Random;
 use crate::place::Place;
-use crate::session::Session;
-use crate::wiring;
 
 /// How a unit is not what a matrix unit should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,18 +78,6 @@ const REPEATS: usize = 3;
 /// All codes of D for each instruction, row-major, block after block; the unit, or the unit with its wiring put right.
 pub(crate) type Ask<'a> = dyn FnMut(&'static str, &[Matrices]) -> Result<Vec<Vec<u64>>, Error> + 'a;
 
-/// Every fault found, one of each kind at most, with the number of tests.
-pub(crate) fn check(session: &mut Session<'_>, seed: u64) -> Result<(Vec<Evidence>, usize), Error> {
-    let questions = Questions::new(session.signature(), seed)?;
-    let (mut found, tests) =
-        questions.all(&mut |purpose, asked: &[Matrices]| session.instructions(purpose, asked))?;
-    if !found.is_empty() {
-        let explanation = wiring::explain(session, &questions)?;
-        found.iter_mut().for_each(|one| one.explanation.clone_from(&explanation));
-    }
-    Ok((found, tests))
-}
-
 /// What step 1 asks.
 pub(crate) struct Questions<'s> {
     signature: &'s Signature,
@@ -105,7 +91,7 @@ pub(crate) struct Questions<'s> {
 }
 
 impl<'s> Questions<'s> {
-    fn new(signature: &'s Signature, seed: u64) -> Result<Questions<'s>, Error> {
+    pub(crate) fn new(signature: &'s Signature, seed: u64) -> Result<Questions<'s>, Error> {
         let Signature { m, n, blocks, .. } = *signature;
         let random: Vec<Matrices> = FAMILIES
             .iter()
@@ -145,7 +131,7 @@ impl<'s> Questions<'s> {
     }
 
     /// Every fault found, one of each kind at most, with the number of tests.
-    fn all(&self, ask: &mut Ask<'_>) -> Result<(Vec<Evidence>, usize), Error> {
+    pub(crate) fn all(&self, ask: &mut Ask<'_>) -> Result<(Vec<Evidence>, usize), Error> {
         let mut found = Vec::new();
         let (first, mut tests) = self.repeated(ask, &mut found)?;
         if !found.is_empty() {

@@ -17,7 +17,7 @@ use crate::outcome::{Counterexample, Found, NotExplained, Options, Outcome, Verd
 use crate::place::Place;
 use crate::session::Session;
 use crate::validate::{self, Mismatch, validate};
-use crate::{features, independence, order, report};
+use crate::{features, order, report, wiring};
 
 /// Questions that are asked before anything is supposed.
 const BASE: [(Kind, u64); 3] = [(Kind::Pair, 200), (Kind::Dense, 400), (Kind::Any, 600)];
@@ -52,7 +52,7 @@ pub fn probe(unit: &dyn MmaUnit, options: &Options, progress: &dyn Progress) -> 
     };
     let mut session = Session::new(unit, log, progress);
     session.progress("independence", 0, 0)?;
-    let (faults, independence_tests) = independence::check(&mut session, options.seed)?;
+    let (faults, independence_tests) = wiring::check(&mut session, options.seed)?;
     let mut outcome = Outcome {
         signature: signature.clone(),
         seed: options.seed,

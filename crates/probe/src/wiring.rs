@@ -8,7 +8,7 @@ use bitmma_verify::inputs::Family;
 use bitmma_verify::inputs::matrices;
 
 use crate::error::Error;
-use crate::independence::Questions;
+use crate::independence::{Evidence, Questions};
 use crate::session::Session;
 
 /// Instructions that are asked together where the answers of a batch may be off by one.
@@ -41,8 +41,20 @@ enum Shift {
     Before,
 }
 
+/// Every fault found, one of each kind at most, with the number of tests.
+pub(crate) fn check(session: &mut Session<'_>, seed: u64) -> Result<(Vec<Evidence>, usize), Error> {
+    let questions = Questions::new(session.signature(), seed)?;
+    let (mut found, tests) =
+        questions.all(&mut |purpose, asked: &[Matrices]| session.instructions(purpose, asked))?;
+    if !found.is_empty() {
+        let explanation = explain(session, &questions)?;
+        found.iter_mut().for_each(|one| one.explanation.clone_from(&explanation));
+    }
+    Ok((found, tests))
+}
+
 /// The mistake that explains why the unit fails, in words, if one does.
-pub(crate) fn explain(session: &mut Session<'_>, questions: &Questions<'_>) -> Result<Option<String>, Error> {
+fn explain(session: &mut Session<'_>, questions: &Questions<'_>) -> Result<Option<String>, Error> {
     if !steady(session, questions)? {
         return Ok(None);
     }

@@ -6,7 +6,8 @@ use super::form::Form;
 use super::parameters::SATURATES;
 use crate::architecture::Architecture::{self, Ada, Ampere};
 use crate::extent::Extent;
-use crate::instruction::{Family, M, N};
+use crate::instruction::Family;
+use crate::spelling::{M, N};
 
 /// A size, or the placeholder where it has a range.
 fn size(extent: Extent, placeholder: &str) -> String {

@@ -14,7 +14,8 @@ mod triton;
 
 use crate::architecture::Architecture;
 use crate::error::LookupError;
-use crate::spelling::{Key, Rows};
+use crate::rows::Rows;
+use crate::spelling::Key;
 
 pub(crate) use meaning::Meaning;
 pub use meaning::Options;

@@ -4,7 +4,7 @@ use crate::common;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bitmma_catalogue::evidence::RECORDED;
+use bitmma_catalogue::recorded::RECORDED;
 use bitmma_catalogue::{Architecture, Evidence, Family, catalogue, find};
 
 /// File of recordings, and what its chip is called.

@@ -3,10 +3,10 @@
 use bitmma_formats::text::display;
 use bitmma_formats::{F32, FORMATS};
 
-use super::options::{GemmOptions, option};
+use super::options::GemmOptions;
 use super::target::Target;
 use crate::check::{Described, Expected};
-use crate::error::Error;
+use crate::error::{Error, option};
 use bitmma_kernel::ScaleBlocks;
 
 /// Formats and shapes of a product's operands.

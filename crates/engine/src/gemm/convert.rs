@@ -4,8 +4,7 @@ use bitmma_arithmetic::Conversion;
 use bitmma_formats::{Class, F32, Format, Overflow, Real, Rounding, Specials, decode, encode};
 use bitmma_kernel::Narrow;
 
-use super::options::option;
-use crate::error::Error;
+use crate::error::{Error, option};
 
 /// Into what D is converted at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

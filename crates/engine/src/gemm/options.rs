@@ -1,7 +1,6 @@
 //! The options of a product.
 
 use super::convert::OutputConversion;
-use crate::error::Error;
 use crate::matrix::Matrix;
 use crate::progress::Progress;
 use bitmma_kernel::Level;
@@ -36,9 +35,4 @@ pub struct GemmOptions<'o> {
     /// Told now and then of the products done and the products there are to do (M·N·K, padding not counted); at the end
     /// both are equal. Without products it is told nothing.
     pub progress: Option<&'o dyn Progress>,
-}
-
-/// An option that is not as it may be.
-pub(super) fn option(option: &'static str, value: impl std::fmt::Display, allowed: String) -> Error {
-    Error::GemmOption { option, value: value.to_string(), allowed }
 }

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::check::{Shapes, check, check_integers, check_output};
 use super::convert::OutputConversion;
-use super::options::{GemmOptions, option};
+use super::options::GemmOptions;
 use super::target::Target;
-use crate::error::Error;
+use crate::error::{Error, option};
 
 /// The order of a product, for one shape.
 #[derive(Clone, Debug, PartialEq)]

@@ -11,8 +11,7 @@ use bitmma_formats::{F32, F64, Format, decode};
 use bitmma_kernel::Level;
 
 use super::convert::OutputConversion;
-use super::options::option;
-use crate::error::Error;
+use crate::error::{Error, option};
 use crate::kernel::Plan;
 use crate::simulate::model_of;
 

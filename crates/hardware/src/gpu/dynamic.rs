@@ -7,29 +7,7 @@ use std::path::Path;
 use bitmma_engine::catalogue::Vendor;
 use libloading::Library;
 
-use super::error::Error;
-
-/// A library that cannot be opened, or that lacks a function.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LibraryError {
-    /// It does not exist, or is not a library.
-    #[error("{library} cannot be opened: {reason}")]
-    Open {
-        /// The library.
-        library: String,
-        /// What the loader said.
-        reason: String,
-    },
-    /// It is there, but older than we need.
-    #[error("{library} has no function {symbol}: it is too old")]
-    Symbol {
-        /// The library.
-        library: String,
-        /// The function.
-        symbol: &'static str,
-    },
-}
+use super::error::{Error, LibraryError};
 
 /// A library that was opened.
 ///

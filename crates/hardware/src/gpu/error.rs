@@ -6,7 +6,27 @@ use bitmma_engine::Fault;
 use bitmma_engine::catalogue::{LookupError, Vendor};
 use thiserror::Error;
 
-use super::dynamic::LibraryError;
+/// A library that cannot be opened, or that lacks a function.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LibraryError {
+    /// It does not exist, or is not a library.
+    #[error("{library} cannot be opened: {reason}")]
+    Open {
+        /// The library.
+        library: String,
+        /// What the loader said.
+        reason: String,
+    },
+    /// It is there, but older than we need.
+    #[error("{library} has no function {symbol}: it is too old")]
+    Symbol {
+        /// The library.
+        library: String,
+        /// The function.
+        symbol: &'static str,
+    },
+}
 
 /// A GPU that cannot be asked, or that returned nothing; the message holds the numbers.
 #[derive(Debug, Error)]

@@ -8,8 +8,7 @@ pub(crate) mod image;
 mod places;
 mod unit;
 
-pub use dynamic::LibraryError;
-pub use error::Error;
+pub use error::{Error, LibraryError};
 pub use image::{Place, Placement, Registers, TileLayout};
 pub use places::{Misplaced, check_places};
 pub use unit::Unit;
