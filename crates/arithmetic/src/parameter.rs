@@ -108,7 +108,7 @@ pub enum Missing {
 
 /// What is known of a parameter.
 #[derive(Debug)]
-pub struct Row {
+pub struct ParameterRow {
     /// The paper's symbol, and the key of the model file.
     pub key: &'static str,
     /// What it means.
@@ -151,7 +151,7 @@ impl Parameter {
     ];
 
     /// What is known of it.
-    pub fn row(self) -> &'static Row {
+    pub fn row(self) -> &'static ParameterRow {
         &ROWS[self as usize]
     }
 
@@ -162,8 +162,8 @@ impl Parameter {
 }
 
 /// In the order of [`Parameter::ALL`].
-static ROWS: [Row; Parameter::ALL.len()] = [
-    Row {
+static ROWS: [ParameterRow; Parameter::ALL.len()] = [
+    ParameterRow {
         key: "L_max",
         meaning: "products in one sum at most",
         range: Range::Length,
@@ -171,7 +171,7 @@ static ROWS: [Row; Parameter::ALL.len()] = [
         short: true,
         field: |operation| operation.max_length_mut().map(Field::Count),
     },
-    Row {
+    ParameterRow {
         key: "P",
         meaning: "products summed pairwise before C",
         range: Range::PowerOfTwo,
@@ -182,7 +182,7 @@ static ROWS: [Row; Parameter::ALL.len()] = [
             _ => None,
         },
     },
-    Row {
+    ParameterRow {
         key: "G",
         meaning: "elements in a group",
         range: Range::Divisor,
@@ -193,7 +193,7 @@ static ROWS: [Row; Parameter::ALL.len()] = [
             _ => None,
         },
     },
-    Row {
+    ParameterRow {
         key: "F",
         meaning: "fractional bits kept of each term, below the largest exponent",
         range: Range::Bits,
@@ -206,7 +206,7 @@ static ROWS: [Row; Parameter::ALL.len()] = [
             _ => rounded(operation, |sum| Field::Bits(&mut sum.fraction_bits)),
         },
     },
-    Row {
+    ParameterRow {
         key: "F_c",
         meaning: "fractional bits kept of C",
         range: Range::Bits,
@@ -214,7 +214,7 @@ static ROWS: [Row; Parameter::ALL.len()] = [
         short: false,
         field: |operation| fused(operation, |sum| Field::OptionalBits(&mut sum.accumulator_fraction_bits)),
     },
-    Row {
+    ParameterRow {
         key: "F2",
         meaning: "fractional bits kept of the sum when C is added",
         range: Range::Bits,
@@ -222,7 +222,7 @@ static ROWS: [Row; Parameter::ALL.len()] = [
         short: true,
         field: |operation| rounded(operation, |sum| Field::Bits(&mut sum.sum_fraction_bits)),
     },
-    Row {
+    ParameterRow {
         key: "term_rounding",
         meaning: "how a term is cut to F bits",
         range: Range::Rounding,
@@ -235,7 +235,7 @@ static ROWS: [Row; Parameter::ALL.len()] = [
             _ => rounded(operation, |sum| Field::Rounding(&mut sum.term_rounding)),
         },
     },
-    Row {
+    ParameterRow {
         key: "sum_rounding",
         meaning: "how sums and C are cut",
         range: Range::Rounding,
@@ -243,7 +243,7 @@ static ROWS: [Row; Parameter::ALL.len()] = [
         short: false,
         field: |operation| rounded(operation, |sum| Field::Rounding(&mut sum.sum_rounding)),
     },
-    Row {
+    ParameterRow {
         key: "renormalize",
         meaning: "whether the sum keeps a bit more and is cut again at its own exponent",
         range: Range::Flag,
@@ -251,7 +251,7 @@ static ROWS: [Row; Parameter::ALL.len()] = [
         short: false,
         field: |operation| rounded(operation, |sum| Field::Flag(&mut sum.renormalize)),
     },
-    Row {
+    ParameterRow {
         key: "e_zero",
         meaning: "exponent of a zero term",
         range: Range::Exponent,
@@ -259,7 +259,7 @@ static ROWS: [Row; Parameter::ALL.len()] = [
         short: false,
         field: |operation| fused(operation, |sum| Field::Exponent(&mut sum.zero_exponent)),
     },
-    Row {
+    ParameterRow {
         key: "e_zero_c",
         meaning: "exponent of a zero C",
         range: Range::Exponent,
@@ -267,7 +267,7 @@ static ROWS: [Row; Parameter::ALL.len()] = [
         short: false,
         field: |operation| rounded(operation, |sum| Field::Exponent(&mut sum.zero_accumulator_exponent)),
     },
-    Row {
+    ParameterRow {
         key: "product_overflow",
         meaning: "a product of 2^this or more is infinite",
         range: Range::Limit,

@@ -30,7 +30,7 @@ pub struct Platform {
 const WORKSPACE_MM: u64 = 32 << 20;
 
 /// What is known of one device.
-struct Row {
+struct KnownDevice {
     device: &'static str,
     aliases: &'static [&'static str],
     capability: Capability,
@@ -42,15 +42,15 @@ struct Row {
 
 // columns: device, aliases, capability, multiprocessors, versions, what is known
 #[rustfmt::skip]
-const ROWS: [Row; 8] = [
-    Row { device: "rtx4060", aliases: &[], capability: Capability::Sm89, multiprocessors: Some(24), versions: &["12.8.3.14"], known: "FP8: recorded and replayed here" },
-    Row { device: "h100-pcie", aliases: &["h100"], capability: Capability::Sm90, multiprocessors: Some(114), versions: &["12.8.3.14"], known: "FP8: measured by others; 121 decisions built in" },
-    Row { device: "h100-sxm", aliases: &[], capability: Capability::Sm90, multiprocessors: Some(132), versions: &["13.1.0.3", "13.1.1"], known: "FP8, FP16, BF16, scales of rows and blocks: recorded and replayed here; 1,456 decisions built in" },
-    Row { device: "h200", aliases: &[], capability: Capability::Sm90, multiprocessors: Some(132), versions: &["13.1.0.3"], known: "as h100-sxm: 1,029 calls compared on it, none kept; 1,456 decisions built in" },
-    Row { device: "gb200", aliases: &["b200"], capability: Capability::Sm100, multiprocessors: Some(152), versions: &["13.1.1", "12.8.5"], known: "FP8, FP16, BF16: measured by others" },
-    Row { device: "gb300", aliases: &["b300"], capability: Capability::Sm103, multiprocessors: Some(152), versions: &["13.1.1"], known: "FP8, FP16, BF16: measured by others" },
-    Row { device: "a100", aliases: &[], capability: Capability::Sm80, multiprocessors: Some(108), versions: &[], known: "BF16 by the kernel's name: measured by others, version not stated" },
-    Row { device: "l40s", aliases: &[], capability: Capability::Sm89, multiprocessors: Some(142), versions: &[], known: "BF16 by the kernel's name: measured by others, version not stated" },
+const ROWS: [KnownDevice; 8] = [
+    KnownDevice { device: "rtx4060", aliases: &[], capability: Capability::Sm89, multiprocessors: Some(24), versions: &["12.8.3.14"], known: "FP8: recorded and replayed here" },
+    KnownDevice { device: "h100-pcie", aliases: &["h100"], capability: Capability::Sm90, multiprocessors: Some(114), versions: &["12.8.3.14"], known: "FP8: measured by others; 121 decisions built in" },
+    KnownDevice { device: "h100-sxm", aliases: &[], capability: Capability::Sm90, multiprocessors: Some(132), versions: &["13.1.0.3", "13.1.1"], known: "FP8, FP16, BF16, scales of rows and blocks: recorded and replayed here; 1,456 decisions built in" },
+    KnownDevice { device: "h200", aliases: &[], capability: Capability::Sm90, multiprocessors: Some(132), versions: &["13.1.0.3"], known: "as h100-sxm: 1,029 calls compared on it, none kept; 1,456 decisions built in" },
+    KnownDevice { device: "gb200", aliases: &["b200"], capability: Capability::Sm100, multiprocessors: Some(152), versions: &["13.1.1", "12.8.5"], known: "FP8, FP16, BF16: measured by others" },
+    KnownDevice { device: "gb300", aliases: &["b300"], capability: Capability::Sm103, multiprocessors: Some(152), versions: &["13.1.1"], known: "FP8, FP16, BF16: measured by others" },
+    KnownDevice { device: "a100", aliases: &[], capability: Capability::Sm80, multiprocessors: Some(108), versions: &[], known: "BF16 by the kernel's name: measured by others, version not stated" },
+    KnownDevice { device: "l40s", aliases: &[], capability: Capability::Sm89, multiprocessors: Some(142), versions: &[], known: "BF16 by the kernel's name: measured by others, version not stated" },
 ];
 
 /// The platform of which nothing is known but a plan.

@@ -59,14 +59,14 @@ pub struct Difference {
     pub values: usize,
     /// Where the first one is, and what was recorded.
     #[serde(skip)]
-    place: Option<Place>,
+    place: Option<RecordedElement>,
 }
 
 /// An element of D, and the code that was recorded.
-type Place = ((usize, usize), u64);
+type RecordedElement = ((usize, usize), u64);
 
 impl Difference {
-    fn new(case: &Case, what: String, values: usize, place: Option<Place>) -> Difference {
+    fn new(case: &Case, what: String, values: usize, place: Option<RecordedElement>) -> Difference {
         Difference { id: case.id.clone(), what, rule: None, instead: None, values, place }
     }
 }

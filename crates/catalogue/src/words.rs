@@ -160,7 +160,7 @@ impl Words {
                     match places.min_by_key(|(place, _)| *place) {
                         None => false,
                         Some((place, key)) => {
-                            inner += u32::from(place != Place::Begins);
+                            inner += u32::from(place != Standing::Begins);
                             (m, n) = (m.or(key.m), n.or(key.n));
                             true
                         }
@@ -209,19 +209,19 @@ struct Fit {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum Standing {
     Begins,
     Inside,
 }
 
 /// Where a spelling has `part`, at the borders of its words.
-fn place(spelling: &str, part: &str) -> Option<Place> {
+fn place(spelling: &str, part: &str) -> Option<Standing> {
     let is_border = |c: Option<char>| c.is_none_or(|c| matches!(c, '.' | '_'));
     let fits = |at: usize| {
         is_border(spelling[..at].chars().next_back()) && is_border(spelling[at + part.len()..].chars().next())
     };
     let places = spelling.match_indices(part).map(|(at, _)| at).filter(|at| fits(*at));
-    places.min().map(|at| if at == 0 { Place::Begins } else { Place::Inside })
+    places.min().map(|at| if at == 0 { Standing::Begins } else { Standing::Inside })
 }
 
 /// How usual the roles are in which a row has formats, 0 the most; `None` where it does not have all of them.

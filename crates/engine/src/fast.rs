@@ -9,7 +9,7 @@ use bitmma_threads::prelude::*;
 use crate::case::{Case, Operands};
 use crate::check::Expected;
 use crate::error::Error;
-use crate::kernel::Plan;
+use crate::kernel::Executor;
 use crate::matrix::Matrix;
 use crate::signature::Signature;
 use crate::simulate::Simulator;
@@ -22,7 +22,7 @@ pub struct FastSimulator {
     simulator: Simulator,
     signature: Signature,
     /// Worked out when it is first needed.
-    plan: Arc<OnceLock<Plan<'static>>>,
+    plan: Arc<OnceLock<Executor<'static>>>,
 }
 
 impl fmt::Debug for FastSimulator {
@@ -101,12 +101,12 @@ impl FastSimulator {
         self.plan()?.of_checked(&operands, None)
     }
 
-    fn plan(&self) -> Result<&Plan<'static>, Error> {
+    fn plan(&self) -> Result<&Executor<'static>, Error> {
         if let Some(plan) = self.plan.get() {
             return Ok(plan);
         }
         let prepared = Prepared::owned(self.model().clone(), self.signature.k)?;
-        Ok(self.plan.get_or_init(|| Plan::of(prepared, None)))
+        Ok(self.plan.get_or_init(|| Executor::of(prepared, None)))
     }
 }
 

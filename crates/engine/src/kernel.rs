@@ -26,26 +26,26 @@ pub fn multiply(
     if !simulate::check(model, operands)? {
         return Matrix::zeros(model.d, operands.shape());
     }
-    Plan::new(model, step, level)?.of_checked(&operands.views(), None)
+    Executor::new(model, step, level)?.of_checked(&operands.views(), None)
 }
 
 /// How products of one model are computed, worked out once for all of them.
-pub(crate) struct Plan<'m> {
+pub(crate) struct Executor<'m> {
     prepared: Prepared<'m>,
     /// None: the reference path.
     kernel: Option<bitmma_kernel::Plan>,
 }
 
-impl<'m> Plan<'m> {
+impl<'m> Executor<'m> {
     /// For a model that is valid, `step` elements along K at a time; by default on the fastest level there is.
-    pub(crate) fn new(model: &'m Model, step: usize, level: Option<Level>) -> Result<Plan<'m>, Error> {
-        Ok(Plan::of(Prepared::new(model, step)?, level))
+    pub(crate) fn new(model: &'m Model, step: usize, level: Option<Level>) -> Result<Executor<'m>, Error> {
+        Ok(Executor::of(Prepared::new(model, step)?, level))
     }
 
     /// For a model that was prepared for one step; by default on the fastest level there is.
-    pub(crate) fn of(prepared: Prepared<'m>, level: Option<Level>) -> Plan<'m> {
+    pub(crate) fn of(prepared: Prepared<'m>, level: Option<Level>) -> Executor<'m> {
         let level = level.unwrap_or_else(Level::best);
-        Plan { kernel: bitmma_kernel::Plan::of(&prepared, level), prepared }
+        Executor { kernel: bitmma_kernel::Plan::of(&prepared, level), prepared }
     }
 
     /// The model, prepared for one step.
@@ -74,7 +74,7 @@ impl<'m> Plan<'m> {
 
     /// The code of D of one dot product of one step, by a kernel where one has it without tiles, else by the reference path.
     pub(crate) fn dot(&self, operands: &run::Operands<'_>) -> Result<u64, Error> {
-        let Plan { prepared, kernel } = self;
+        let Executor { prepared, kernel } = self;
         prepared.check(operands)?;
         let run::Operands { a, b, c, scale_a, scale_b } = *operands;
         fn view(codes: &[u64], (rows, columns): (usize, usize)) -> View<'_> {
@@ -115,7 +115,7 @@ impl<'m> Plan<'m> {
     }
 }
 
-impl Plan<'_> {
+impl Executor<'_> {
     /// The totals of one row times B in several orders, a row for each; there must be a kernel. C is left out.
     pub(crate) fn in_orders(
         &self,
@@ -134,7 +134,7 @@ impl Plan<'_> {
         self.kernel.as_ref()?.prepare(&self.prepared, b, scale_b)
     }
 
-    /// As [`Plan::of_checked`], of a B that was prepared.
+    /// As [`Executor::of_checked`], of a B that was prepared.
     pub(crate) fn of_prepared(
         &self,
         a: (View<'_>, Option<View<'_>>),
@@ -168,5 +168,5 @@ pub fn has_kernel(model: &Model, step: usize) -> bool {
 
 /// The same on an instruction set: directed roundings have kernels on AVX-512 alone.
 pub fn has_kernel_at(model: &Model, step: usize, level: Level) -> bool {
-    Plan::new(model, step, Some(level)).is_ok_and(|plan| plan.has_kernel())
+    Executor::new(model, step, Some(level)).is_ok_and(|plan| plan.has_kernel())
 }

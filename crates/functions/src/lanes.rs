@@ -7,7 +7,7 @@ use crate::angle;
 use crate::function::Function;
 use crate::model;
 use crate::number::SIGN;
-use crate::polynomial::{FRACTION, FRACTION_BITS, Polynomial, Row};
+use crate::polynomial::{Coefficients, FRACTION, FRACTION_BITS, Polynomial};
 use crate::reduce::{EX2_HALVED, LG2_CLEARED};
 use crate::table;
 
@@ -183,11 +183,11 @@ const C0_BITS: u32 = 26;
 const C1_BITS: u32 = 17;
 
 /// Three coefficients in one word.
-const fn packed(rows: &[Row]) -> [u64; ROWS] {
+const fn packed(rows: &[Coefficients]) -> [u64; ROWS] {
     let mut words = [0; ROWS];
     let mut i = 0;
     while i < ROWS {
-        let Row { c0, c1, c2 } = rows[i % rows.len()];
+        let Coefficients { c0, c1, c2 } = rows[i % rows.len()];
         assert!(c0 >> C0_BITS == 0 && c1 >> C1_BITS == 0 && c2 >> (64 - C0_BITS - C1_BITS) == 0);
         words[i] = c0 as u64 | (c1 as u64) << C0_BITS | (c2 as u64) << (C0_BITS + C1_BITS);
         i += 1;

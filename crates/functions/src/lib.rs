@@ -25,5 +25,5 @@ mod table;
 
 pub use function::{Function, UnknownFunction};
 pub use model::{Model, NAN, Specials};
-pub use polynomial::{Polynomial, Row, Terms};
+pub use polynomial::{Coefficients, Polynomial, Terms};
 pub use reduce::Step;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::number::SIGN;
-use crate::polynomial::{Polynomial, Row};
+use crate::polynomial::{Coefficients, Polynomial};
 use crate::table;
 
 /// The NaN of every function and of FP32 arithmetic on NVIDIA GPUs.
@@ -87,7 +87,7 @@ const fn specials(codes: [u32; 4], negative: Option<u32>, subnormal_is_zero: boo
 const fn row(
     specials: Specials,
     reduction: Reduction,
-    rows: &'static [Row],
+    rows: &'static [Coefficients],
     row_bits: u32,
     constant_shift: u32,
     linear_shift: u32,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// Coefficients of one polynomial, unsigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct Coefficients {
     /// c0: the constant, at most 26 bits.
     pub c0: u32,
     /// c1: of t, at most 17 bits.
@@ -20,7 +20,7 @@ pub struct Row {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Polynomial {
     /// The rows; where there are two halves, the second is for odd exponents.
-    pub rows: Cow<'static, [Row]>,
+    pub rows: Cow<'static, [Coefficients]>,
     /// m: bits of the fraction that select a row, 6 or 7.
     pub row_bits: u32,
     /// a0: the place of c0.
@@ -47,7 +47,7 @@ pub struct Terms {
     /// Index of the row.
     pub index: usize,
     /// Its coefficients.
-    pub row: Row,
+    pub row: Coefficients,
     /// The bits of the fraction below the row's.
     pub t: u32,
     /// c0 in its place.

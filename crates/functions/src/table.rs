@@ -1,24 +1,24 @@
 //! Coefficients: the files in `table/`, read by the compiler.
 
-use crate::polynomial::Row;
+use crate::polynomial::Coefficients;
 
 /// Rows of `rcp`.
-pub(crate) static RCP: [Row; 128] = parse(include_bytes!("../table/rcp.csv"));
+pub(crate) static RCP: [Coefficients; 128] = parse(include_bytes!("../table/rcp.csv"));
 /// Rows of `sqrt`: 64 for even exponents, then 64 for odd ones.
-pub(crate) static SQRT: [Row; 128] = parse(include_bytes!("../table/sqrt.csv"));
+pub(crate) static SQRT: [Coefficients; 128] = parse(include_bytes!("../table/sqrt.csv"));
 /// Rows of `rsqrt`: 64 for even exponents, then 64 for odd ones.
-pub(crate) static RSQRT: [Row; 128] = parse(include_bytes!("../table/rsqrt.csv"));
+pub(crate) static RSQRT: [Coefficients; 128] = parse(include_bytes!("../table/rsqrt.csv"));
 /// Rows of `ex2`.
-pub(crate) static EX2: [Row; 64] = parse(include_bytes!("../table/ex2.csv"));
+pub(crate) static EX2: [Coefficients; 64] = parse(include_bytes!("../table/ex2.csv"));
 /// Rows of `lg2`.
-pub(crate) static LG2: [Row; 64] = parse(include_bytes!("../table/lg2.csv"));
+pub(crate) static LG2: [Coefficients; 64] = parse(include_bytes!("../table/lg2.csv"));
 /// Rows of `sin` and `cos`.
-pub(crate) static SIN: [Row; 64] = parse(include_bytes!("../table/sin.csv"));
+pub(crate) static SIN: [Coefficients; 64] = parse(include_bytes!("../table/sin.csv"));
 
 /// The rows of a file: lines `index,c0,c1,c2`, the index decimal and in order, the coefficients hexadecimal; lines
 /// that begin with `#` or `i` are not rows.
-const fn parse<const ROWS: usize>(text: &[u8]) -> [Row; ROWS] {
-    let mut rows = [Row { c0: 0, c1: 0, c2: 0 }; ROWS];
+const fn parse<const ROWS: usize>(text: &[u8]) -> [Coefficients; ROWS] {
+    let mut rows = [Coefficients { c0: 0, c1: 0, c2: 0 }; ROWS];
     let mut count = 0;
     let mut at = 0;
     while at < text.len() {
@@ -34,7 +34,7 @@ const fn parse<const ROWS: usize>(text: &[u8]) -> [Row; ROWS] {
         let (c0, after) = number(text, after, 16, b',');
         let (c1, after) = number(text, after, 16, b',');
         let (c2, after) = number(text, after, 16, b'\n');
-        rows[count] = Row { c0, c1, c2 };
+        rows[count] = Coefficients { c0, c1, c2 };
         count += 1;
         at = after;
     }

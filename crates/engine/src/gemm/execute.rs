@@ -124,7 +124,7 @@ const REFERENCE_COLUMNS: usize = 256;
 struct Job<'j> {
     target: Option<&'j Target>,
     /// None where nothing but sums of threads is computed.
-    plan: Option<Arc<kernel::Plan<'static>>>,
+    plan: Option<Arc<kernel::Executor<'static>>>,
     schedule: &'j Schedule,
     given: &'j Given<'j>,
     /// None also where it is not to be read.
@@ -227,7 +227,7 @@ impl<'j> Job<'j> {
     }
 
     /// The kernel for several products that are few enough, and plain enough, to be computed as they are.
-    fn at_once(&self) -> Option<&kernel::Plan<'static>> {
+    fn at_once(&self) -> Option<&kernel::Executor<'static>> {
         let k = self.given.a.view.columns;
         let whole =
             self.schedule.only_chain().is_some_and(|chain| *chain == [Piece { range: 0..k, padded: k }]);
@@ -420,7 +420,7 @@ impl<'j> Job<'j> {
     /// As [`Job::multiply`], of a B that was prepared; `None` where parts of it are multiplied.
     fn streamed(
         &self,
-        (plan, target): (&kernel::Plan<'static>, &Target),
+        (plan, target): (&kernel::Executor<'static>, &Target),
         (a, tile): (View<'_>, &Tile),
         chain: &[Piece],
         (c, runs): (Option<View<'_>>, Option<&Runs<'_>>),

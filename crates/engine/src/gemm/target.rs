@@ -12,7 +12,7 @@ use bitmma_kernel::Level;
 
 use super::convert::OutputConversion;
 use crate::error::{Error, option};
-use crate::kernel::Plan;
+use crate::kernel::Executor;
 use crate::simulate::model_of;
 
 /// Elements along K that a model takes at a time, at most: 16 times the longest sum. Shorter operands are padded to a step,
@@ -30,7 +30,7 @@ pub struct Target {
 
 /// How products are computed on the best instruction set, worked out when it is first needed.
 #[derive(Clone, Default)]
-struct Planned(Arc<OnceLock<Arc<Plan<'static>>>>);
+struct Planned(Arc<OnceLock<Arc<Executor<'static>>>>);
 
 impl fmt::Debug for Planned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -89,12 +89,12 @@ impl Target {
     }
 
     /// How products are computed, on the best instruction set there is unless one is named.
-    pub(super) fn plan(&self, level: Option<Level>) -> Result<Arc<Plan<'static>>, Error> {
+    pub(super) fn plan(&self, level: Option<Level>) -> Result<Arc<Executor<'static>>, Error> {
         let best = level.is_none_or(|level| level == Level::best());
         if let Some(plan) = self.plan.0.get().filter(|_| best) {
             return Ok(Arc::clone(plan));
         }
-        let plan = Arc::new(Plan::of(Prepared::owned(self.model.clone(), self.step)?, level));
+        let plan = Arc::new(Executor::of(Prepared::owned(self.model.clone(), self.step)?, level));
         Ok(if best { Arc::clone(self.plan.0.get_or_init(|| plan)) } else { plan })
     }
 

@@ -6,7 +6,7 @@
 //! organization", "Packing formats" and "Scale factor layout". The manual gives row and column for a thread and the i-th element it
 //! holds; here stands the inverse.
 
-use crate::gpu::image::Place;
+use crate::gpu::image::RegisterBit;
 
 /// Bytes of one row of a core matrix, the unit of layout in shared memory without swizzling.
 const CORE_ROW: usize = 16;
@@ -17,8 +17,8 @@ pub(super) const CORE: usize = 8 * CORE_ROW;
 ///
 /// `line` is the row of A or the column of B, of `lines` in all; a register of 32 bits (FP64: of 64)
 /// holds `packed` elements that follow each other along K. Four threads side by side hold one line.
-pub(super) fn multiplicand(line: usize, lines: usize, k: usize, packed: usize) -> (Place, usize) {
-    let place = Place {
+pub(super) fn multiplicand(line: usize, lines: usize, k: usize, packed: usize) -> (RegisterBit, usize) {
+    let place = RegisterBit {
         thread: line % 8 * 4 + k / packed % 4,
         register: line / 8 + lines / 8 * (k / (4 * packed)),
         bit: 0,
@@ -87,13 +87,13 @@ pub(super) fn quarter_accumulator(block: usize, row: usize, column: usize, singl
 
 /// Scale factors of A in `mma.sync` with byte and thread selectors of zero: one register of the first two
 /// threads of each four.
-pub(super) fn scale_of_row(row: usize, factor: usize) -> Place {
-    Place { thread: row % 8 * 4 + row / 8, register: 0, bit: 8 * factor }
+pub(super) fn scale_of_row(row: usize, factor: usize) -> RegisterBit {
+    RegisterBit { thread: row % 8 * 4 + row / 8, register: 0, bit: 8 * factor }
 }
 
 /// Scale factors of B likewise: one register of the first thread of each four.
-pub(super) fn scale_of_column(column: usize, factor: usize) -> Place {
-    Place { thread: column * 4, register: 0, bit: 8 * factor }
+pub(super) fn scale_of_column(column: usize, factor: usize) -> RegisterBit {
+    RegisterBit { thread: column * 4, register: 0, bit: 8 * factor }
 }
 
 /// A row of A or column of B in shared memory, K along memory, without swizzling: core matrices of eight
@@ -106,13 +106,13 @@ pub(super) fn in_core_matrices(line: usize, k: usize, cores: usize, per_row: usi
 
 /// C and D of `tcgen05.mma` in tensor memory: a column of 32 bits for each column of D, a lane for each
 /// row; with M = 64 the first 16 lanes of each 32 (layout F). Thread t reads lane t.
-pub(super) fn tensor_memory(row: usize, column: usize, rows: usize) -> Place {
+pub(super) fn tensor_memory(row: usize, column: usize, rows: usize) -> RegisterBit {
     let thread = if rows == 64 { row / 16 * 32 + row % 16 } else { row };
-    Place { thread, register: column, bit: 0 }
+    RegisterBit { thread, register: column, bit: 0 }
 }
 
 /// Scale factors of `tcgen05.mma` in tensor memory: line l in lane l mod 32 and column l / 32, its factors
 /// from the lowest byte on (factor selectors of zero), the same in each quarter of the lanes.
-pub(super) fn scale_in_tensor_memory(line: usize, factor: usize) -> Place {
-    Place { thread: line % 32, register: line / 32, bit: 8 * factor }
+pub(super) fn scale_in_tensor_memory(line: usize, factor: usize) -> RegisterBit {
+    RegisterBit { thread: line % 32, register: line / 32, bit: 8 * factor }
 }

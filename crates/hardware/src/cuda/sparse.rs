@@ -12,7 +12,7 @@ use std::ops::Range;
 use bitmma_engine::Signature;
 use bitmma_engine::formats::Format;
 
-use crate::gpu::image::{Place, write_bits};
+use crate::gpu::image::{RegisterBit, write_bits};
 
 /// Names of selections and their slots: of two elements of 32 bits, and of four others.
 const OF_TWO: &[(&str, [usize; 2])] = &[("0", [0, 1]), ("1", [2, 3])];
@@ -99,7 +99,7 @@ impl Selection {
         let mut words = vec![0; 2 * rows];
         for (row, chunk) in (0..rows).flat_map(|row| (0..chunks).map(move |chunk| (row, chunk))) {
             let [first, second] = self.pattern(chunk);
-            let Place { thread, bit, .. } = metadata_place(row, chunk, chunks);
+            let RegisterBit { thread, bit, .. } = metadata_place(row, chunk, chunks);
             words[thread] |= ((second << 2 | first) as u32) << bit;
         }
         words
@@ -108,13 +108,13 @@ impl Selection {
 
 /// The four bits of a chunk, of `chunks` in a row, with a sparsity selector of zero: of each four threads the
 /// first holds two rows of 4 chunks; the first two, of 8 chunks; all four, one row and half of 16 chunks each.
-fn metadata_place(row: usize, chunk: usize, chunks: usize) -> Place {
+fn metadata_place(row: usize, chunk: usize, chunks: usize) -> RegisterBit {
     let (upper, first) = (row % 16 / 8, row / 16 * 32 + row % 8 * 4);
     let (thread, bit) = match chunks {
         16 => (first + upper + chunk / 8 * 2, chunk % 8 * 4),
         _ => (first + chunk / 4, upper * 16 + chunk % 4 * 4),
     };
-    Place { thread, register: 0, bit }
+    RegisterBit { thread, register: 0, bit }
 }
 
 /// The value in the rows of B that meet no element: NaN, or the largest number of a format without NaN. It shows

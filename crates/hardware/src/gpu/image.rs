@@ -11,7 +11,7 @@ use bitmma_engine::{Error, Matrix, Operands};
 
 /// A register of a thread, and the bit of it where a code begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct RegisterBit {
     /// The thread within the tile's block.
     pub thread: usize,
     /// The register of the operand.
@@ -39,7 +39,7 @@ impl Registers {
     }
 
     /// The bit at which a place begins, counted from the first register.
-    pub fn offset(&self, place: Place) -> usize {
+    pub fn offset(&self, place: RegisterBit) -> usize {
         (place.register * self.threads + place.thread) * self.bits + place.bit
     }
 }

@@ -9,6 +9,6 @@ mod places;
 mod unit;
 
 pub use error::{Error, LibraryError};
-pub use image::{Place, Placement, Registers, TileLayout};
+pub use image::{Placement, RegisterBit, Registers, TileLayout};
 pub use places::{Misplaced, check_places};
 pub use unit::Unit;

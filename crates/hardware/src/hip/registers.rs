@@ -7,7 +7,7 @@
 use bitmma_engine::Signature;
 use bitmma_engine::formats::F64;
 
-use crate::gpu::image::{Place, Placement, Registers, TileLayout, Words};
+use crate::gpu::image::{Placement, RegisterBit, Registers, TileLayout, Words};
 
 /// A wave.
 pub(super) const LANES: usize = 64;
@@ -39,22 +39,26 @@ pub(super) fn multiplicand(
     k: usize,
     along: usize,
     bits: usize,
-) -> Place {
+) -> RegisterBit {
     let bit = k % along * bits;
     let width = bits.max(32);
-    Place { thread: line + lines * (block + blocks * (k / along)), register: bit / width, bit: bit % width }
+    RegisterBit {
+        thread: line + lines * (block + blocks * (k / along)),
+        register: bit / width,
+        bit: bit % width,
+    }
 }
 
 /// An element of C or D. Four rows follow each other in four registers (FP64: each row stands alone);
 /// lanes go first through the columns, then the blocks that share registers, then the groups of four
 /// rows; the rest is in further registers.
-pub(super) fn accumulator(signature: &Signature, block: usize, row: usize, column: usize) -> Place {
+pub(super) fn accumulator(signature: &Signature, block: usize, row: usize, column: usize) -> RegisterBit {
     let Signature { m, n, d, .. } = *signature;
     let height = if d == F64 { 1 } else { 4 };
     let sharing = (LANES * height / (m * n)).max(1);
     let groups = LANES / (n * sharing);
     let group = row / height;
-    Place {
+    RegisterBit {
         thread: column + n * (block % sharing + sharing * (group % groups)),
         register: block / sharing * (m * n / LANES) + group / groups * height + row % height,
         bit: 0,
@@ -124,7 +128,7 @@ mod tests {
     fn elements_of_a_stand_where_the_equations_say() {
         for (block, line, k, [along, bits], [lane, register, bit]) in OF_A {
             let place = multiplicand(block, line, k, along, bits);
-            assert_eq!(place, Place { thread: lane, register, bit });
+            assert_eq!(place, RegisterBit { thread: lane, register, bit });
         }
     }
 }

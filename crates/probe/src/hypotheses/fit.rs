@@ -7,7 +7,7 @@ use bitmma_engine::threads::prelude::*;
 
 use super::Observations;
 use super::refine::neighbourhood;
-use super::space::{Kind, Parameter, Space, Structure, kind_of};
+use super::space::{Coordinate, Kind, Space, Structure, kind_of};
 use crate::order;
 
 /// A model with how many observations it contradicts.
@@ -225,12 +225,12 @@ fn count(observations: &Observations, model: &Model, which: &[usize]) -> usize {
     observations.contradictions(model, which, usize::MAX).unwrap_or(usize::MAX)
 }
 
-use Parameter as P;
+use Coordinate as P;
 
 /// Parameters that are varied together.
-type Group = &'static [Parameter];
+type Group = &'static [Coordinate];
 /// Groups that are gone through one after the other.
-type Groups = Vec<Vec<Parameter>>;
+type Groups = Vec<Vec<Coordinate>>;
 
 /// Parameters that normal numbers show, few at a time.
 const CHEAP: &[Group] = &[
@@ -274,7 +274,7 @@ const ZEROS_FLUSHED: &[Group] = &[&[P::E_ZERO, P::FlushAccumulator], &[P::E_ZERO
 /// Those groups of the lists all of whose parameters the model has.
 fn of_model(model: &Model, lists: &[&[Group]]) -> Groups {
     let has_all = |group: &Group| group.iter().all(|parameter| parameter.is_of(model));
-    lists.concat().into_iter().filter(has_all).map(<[Parameter]>::to_vec).collect()
+    lists.concat().into_iter().filter(has_all).map(<[Coordinate]>::to_vec).collect()
 }
 
 fn cheap(model: &Model) -> Groups {

@@ -8,7 +8,7 @@ use bitmma_engine::threads::prelude::*;
 use bitmma_engine::{Case, Model};
 use bitmma_verify::inputs::{Family, Formats, case};
 
-use super::space::{Parameter, Space};
+use super::space::{Coordinate, Space};
 use super::{Observations, answer, answers};
 use crate::inputs::{Kind, directed};
 use crate::numbers::same;
@@ -16,9 +16,9 @@ use crate::separate::{Landmarks, separating};
 
 /// Parameters that are varied together to see what else a model could be: each by itself, and those that
 /// hide each other.
-pub(crate) fn neighbourhood() -> Vec<Vec<Parameter>> {
-    use Parameter as P;
-    const TOGETHER: [&[Parameter]; 30] = [
+pub(crate) fn neighbourhood() -> Vec<Vec<Coordinate>> {
+    use Coordinate as P;
+    const TOGETHER: [&[Coordinate]; 30] = [
         &[P::F, P::TERM_ROUNDING],
         &[P::F2, P::RENORMALIZE],
         &[P::SUM_ROUNDING, P::TERM_ROUNDING],
@@ -51,7 +51,7 @@ pub(crate) fn neighbourhood() -> Vec<Vec<Parameter>> {
         &[P::Conversion, P::Narrow],
     ];
     let alone = P::all().into_iter().map(|parameter| vec![parameter]);
-    alone.chain(TOGETHER.into_iter().map(<[Parameter]>::to_vec)).collect()
+    alone.chain(TOGETHER.into_iter().map(<[Coordinate]>::to_vec)).collect()
 }
 
 /// Models that differ from `model` in one parameter, or in two that hide each other, and that contradict none of the

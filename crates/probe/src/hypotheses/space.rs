@@ -2,8 +2,8 @@
 
 mod around;
 mod canonical;
+mod coordinate;
 mod operation;
-mod parameter;
 mod ranges;
 
 use bitmma_engine::arithmetic::family::{FAMILIES, Family, Meeting};
@@ -14,9 +14,9 @@ use bitmma_engine::arithmetic::{
 use bitmma_engine::formats::{BF16, E5M2, E8M13, F16, F32, F64, Format, Rounding, TF32};
 use bitmma_engine::{Model, Signature};
 
+pub(crate) use coordinate::Coordinate;
 pub(crate) use operation::divisors;
 use operation::{carried_over, with_fraction_bits};
-pub(crate) use parameter::Parameter;
 
 /// Formats that intermediate results may have.
 const INNER: [Format; 7] = [F64, F32, TF32, E8M13, BF16, F16, E5M2];
@@ -228,7 +228,7 @@ impl Space {
     }
 
     /// Every model that differs from `model` in the parameters named, itself included.
-    pub(crate) fn vary(&self, model: &Model, parameters: &[Parameter]) -> Vec<Model> {
+    pub(crate) fn vary(&self, model: &Model, parameters: &[Coordinate]) -> Vec<Model> {
         let mut models = vec![model.clone()];
         for &parameter in parameters {
             models = models.iter().flat_map(|model| self.values(model, parameter)).collect();
@@ -238,7 +238,7 @@ impl Space {
     }
 
     /// The model with every value of one parameter; some may make no sense.
-    fn values(&self, model: &Model, parameter: Parameter) -> Vec<Model> {
+    fn values(&self, model: &Model, parameter: Coordinate) -> Vec<Model> {
         // saturation and flushing are coordinates of their own
         let conversions = |own: Option<Conversion>| {
             let own = own.unwrap_or(Conversion::RNE_FP32);
@@ -247,15 +247,15 @@ impl Space {
             })
         };
         match parameter {
-            Parameter::Family => self.families(model),
-            Parameter::Length => each(model, divisors(self.signature.k), |model, length| {
+            Coordinate::Family => self.families(model),
+            Coordinate::Length => each(model, divisors(self.signature.k), |model, length| {
                 model.operation = model.operation.with_length(length);
             }),
-            Parameter::Order => each(model, self.orders(), |model, order| model.lowering.order = order),
-            Parameter::Of(parameter) => each(model, self.values_of(model, parameter), |model, value| {
+            Coordinate::Order => each(model, self.orders(), |model, order| model.lowering.order = order),
+            Coordinate::Of(parameter) => each(model, self.values_of(model, parameter), |model, value| {
                 model.operation = model.operation.with(parameter, value);
             }),
-            Parameter::ZeroFloor => {
+            Coordinate::ZeroFloor => {
                 let (bits, zero) = match model.operation.has(Of::SumFractionBits) {
                     true => (Of::SumFractionBits, Of::ZeroAccumulator),
                     false => (Of::FractionBits, Of::ZeroExponent),
@@ -272,41 +272,41 @@ impl Space {
                 };
                 each(model, FRACTION_BITS, |model, kept| model.operation = moved(kept))
             }
-            Parameter::Conversion => {
+            Coordinate::Conversion => {
                 each(model, conversions(Some(model.conversion)), |model, rho| model.conversion = rho)
             }
-            Parameter::ConversionRounding => {
+            Coordinate::ConversionRounding => {
                 each(model, roundings(), |model, rounding| model.conversion.rounding = rounding)
             }
-            Parameter::AddLast => {
+            Coordinate::AddLast => {
                 let values = or_none(conversions(model.lowering.add_accumulator_last));
                 each(model, values, |model, last| model.lowering.add_accumulator_last = last)
             }
-            Parameter::Narrow => {
+            Coordinate::Narrow => {
                 let values = or_none(conversions(model.lowering.narrow_output));
                 each(model, values, |model, narrow| model.lowering.narrow_output = narrow)
             }
-            Parameter::Chains => {
+            Coordinate::Chains => {
                 let Some(chains) = model.lowering.chains else { return vec![model.clone()] };
                 let merged = conversions(Some(chains.merge)).map(|merge| Chains { merge, ..chains });
                 each(model, or_none(merged), |model, chains| model.lowering.chains = chains)
             }
-            Parameter::FlushResult => around::subsets(model, |conversion| {
+            Coordinate::FlushResult => around::subsets(model, |conversion| {
                 let rules = ResultFlush::ALL.into_iter().map(|(flush, _)| flush);
                 rules.map(|flush| Conversion { flush, ..conversion }).collect()
             }),
-            Parameter::Saturate => around::subsets(model, |conversion| {
+            Coordinate::Saturate => around::subsets(model, |conversion| {
                 [false, true].map(|saturate| Conversion { saturate, ..conversion }).to_vec()
             }),
-            Parameter::FlushOperands => each(model, FLUSHES, |model, flush| model.flush_operands = flush),
-            Parameter::FlushAccumulator => {
+            Coordinate::FlushOperands => each(model, FLUSHES, |model, flush| model.flush_operands = flush),
+            Coordinate::FlushAccumulator => {
                 each(model, FLUSHES, |model, flush| model.flush_accumulator = flush)
             }
-            Parameter::WidenOperands => {
+            Coordinate::WidenOperands => {
                 let wide = self.wide(model, &[model.a, model.b]);
                 each(model, wide, |model, wide| model.lowering.widen_operands = wide)
             }
-            Parameter::WidenAccumulator => {
+            Coordinate::WidenAccumulator => {
                 let wide = self.wide(model, &[model.c]);
                 each(model, wide, |model, wide| model.lowering.widen_accumulator = wide)
             }

@@ -76,11 +76,11 @@ pub fn describe(model: &Model, k: usize) -> Vec<(&'static str, String, &'static 
         .collect()
 }
 
-type Row = (&'static str, &'static str, Option<space::Parameter>);
+type Row = (&'static str, &'static str, Option<space::Coordinate>);
 
 /// Symbol, meaning and coordinate: the family and its parameters, then what surrounds the operation.
 fn all() -> Vec<Row> {
-    use space::Parameter as P;
+    use space::Coordinate as P;
     let of_operation = OfOperation::ALL.into_iter().map(|parameter| match parameter {
         OfOperation::MaxLength => ("L", "products in one sum", Some(P::Length)),
         _ => (parameter.key(), parameter.row().meaning, Some(P::of(parameter))),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::hypotheses::answers;
 use crate::hypotheses::refine::neighbourhood;
-use crate::hypotheses::space::{Parameter, Space};
+use crate::hypotheses::space::{Coordinate, Space};
 use crate::numbers::same;
 use bitmma_engine::Signature;
 use bitmma_engine::arithmetic::{Conversion, FusedSum, Operation, RoundedSum};
@@ -223,7 +223,7 @@ fn every_neighbour_under_every_pair_of_roundings() {
 
 /// Models next to a model, of another canonical form.
 fn neighbours(space: &Space, model: &Model) -> Vec<Model> {
-    use Parameter as P;
+    use Coordinate as P;
     let canonical = space.canonical(model);
     let near = |number: u32, other: u32| number.abs_diff(other) <= 1;
     let mut found = Vec::new();

@@ -11,7 +11,7 @@ use super::super::fragment::{
 use super::super::sparse::Selection;
 use super::text::{Kernel, Text, accumulators, identifier, packed, spelling, vector};
 use crate::gpu::Error;
-use crate::gpu::image::{Place, Placement, Registers, TileLayout, Words};
+use crate::gpu::image::{Placement, RegisterBit, Registers, TileLayout, Words};
 
 /// A warp.
 const THREADS: usize = 32;
@@ -60,10 +60,10 @@ fn fragments(signature: &Signature, sparse: bool) -> Fragments {
 }
 
 /// The place of an element of A (or B: its column as `line`).
-fn place(line: usize, lines: usize, k: usize, format: Format, all_k: usize) -> Place {
+fn place(line: usize, lines: usize, k: usize, format: Format, all_k: usize) -> RegisterBit {
     let container = container(format, all_k);
     let (place, element) = multiplicand(line, lines, k, 32usize.div_ceil(container));
-    Place { bit: element * container + lowest_bit(format, container), ..place }
+    RegisterBit { bit: element * container + lowest_bit(format, container), ..place }
 }
 
 fn layout(
@@ -78,7 +78,7 @@ fn layout(
     let mut words = Words::default();
     let quarter = |(thread, element): (usize, usize), format: Format| {
         let (register, bit) = packed(element, format);
-        Place { thread, register, bit }
+        RegisterBit { thread, register, bit }
     };
     let of_accumulator = |registers: Registers, format: Format| {
         move |block, row, column| {
@@ -87,7 +87,7 @@ fn layout(
                 false => accumulator(row, column, m),
             };
             let (register, bit) = packed(element, format);
-            registers.offset(Place { thread, register, bit })
+            registers.offset(RegisterBit { thread, register, bit })
         }
     };
     let inputs = [

@@ -11,7 +11,7 @@ use super::super::fragment::{CORE, accumulator, in_core_matrices};
 use super::super::sparse::Selection;
 use super::text::{Kernel, Text, accumulators, identifier, packed, spelling, vector};
 use crate::gpu::Error;
-use crate::gpu::image::{Place, Placement, TileLayout, Words};
+use crate::gpu::image::{Placement, RegisterBit, TileLayout, Words};
 
 /// A warpgroup.
 const THREADS: usize = 128;
@@ -40,7 +40,7 @@ fn layout(signature: &Signature, selection: Option<&Selection>) -> TileLayout {
     let offset = |_, row, column| {
         let (thread, element) = accumulator(row, column, m);
         let (register, bit) = packed(element, c);
-        registers.offset(Place { thread, register, bit })
+        registers.offset(RegisterBit { thread, register, bit })
     };
     let width = a.bits() as usize;
     let cores = cores_of_b(selection);

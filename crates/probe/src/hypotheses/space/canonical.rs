@@ -370,7 +370,7 @@ mod tests {
     use super::*;
     use crate::hypotheses::answers;
     use crate::hypotheses::refine::pool;
-    use crate::hypotheses::space::Parameter as Coordinate;
+    use crate::hypotheses::space::Coordinate;
     use crate::numbers::Random;
     use bitmma_engine::Signature;
     use bitmma_engine::formats::{
