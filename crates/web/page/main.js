@@ -101,10 +101,11 @@ function listen() {
   });
   addEventListener("pagehide", keepAddress);
   addEventListener("hashchange", () => {
-    if (location.hash.slice(1) === fragment(state)) return;
+    const text = readAddress();
+    if (text.slice(1) === fragment(state)) return;
     before.push(full(state));
     after.length = 0;
-    load(location.hash);
+    load(text);
     show();
   });
 }
@@ -118,7 +119,7 @@ async function start() {
     by("format").append(...about.formats.map((/** @type {string} */ name) => make("option", { value: name }, name)));
     buildCurveControls();
     listen();
-    load(location.hash);
+    load(readAddress());
     await show();
     document.body.dataset.ready = "yes";
   } catch (error) {

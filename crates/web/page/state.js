@@ -114,13 +114,23 @@ let lastTime = 0;
 /** Milliseconds without a change after which the address gets the state: browsers refuse addresses that change with every key. */
 const STILL = 200;
 let waiting = 0;
+/** The fragment that was read or written last; another one has just been put there, and is about to be read. */
+let known = location.hash;
+
+/** The fragment of the address. */
+function readAddress() {
+  known = location.hash;
+  return known;
+}
 
 /** Writes the state into the address. */
 function keepAddress() {
   clearTimeout(waiting);
   waiting = 0;
   const text = fragment(state);
-  if (location.hash.slice(1) !== text) history.replaceState(null, "", "#" + text);
+  if (location.hash !== known || known.slice(1) === text) return;
+  history.replaceState(null, "", "#" + text);
+  readAddress();
 }
 
 function keepAddressSoon() {
