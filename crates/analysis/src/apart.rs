@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 use bitmma_engine::Case;
 use bitmma_engine::arithmetic::Model;
+use bitmma_verify::apart::Rules;
 use bitmma_verify::inputs::{Family, case};
 
 use crate::discrepancy::{Difference, comparable, smallest};
@@ -11,15 +12,6 @@ use crate::error::Error;
 use crate::scheme::Scheme;
 use crate::shrink::{leading, shrink};
 use crate::subject::essence;
-
-/// What the probe knows of two models.
-#[derive(Clone, Copy, Debug)]
-pub struct Rules {
-    /// Whether no input of K elements tells them apart, by argument; `false` says nothing.
-    pub equivalent: fn(&Model, &Model, usize) -> bool,
-    /// An input of K elements that tells them apart, from a seed, of so many constructed ones.
-    pub differing: fn(&Model, &Model, usize, u64, u64) -> Option<Case>,
-}
 
 /// Kinds of random input that are tried: no NaN and no infinity in most of them.
 const FAMILIES: [Family; 6] =

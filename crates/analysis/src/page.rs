@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use bitmma_page::{Heading, Heat, escaped, typeset};
+use bitmma_document::html::{Heading, Heat, escaped, typeset};
 
 use crate::plot::Figure;
 use crate::section::Section;
@@ -30,12 +30,12 @@ pub(crate) fn html(about: &About, sections: &[Section]) -> String {
     }
     words += "</div>\n";
     let lead = opening(sections, &words);
-    let part = |section: &Section| bitmma_page::Section {
+    let part = |section: &Section| bitmma_document::html::Section {
         id: section.name.clone(),
         title: section.title.clone(),
         body: body(section, true),
     };
-    bitmma_page::document(&about.title, &lead, &sections.iter().map(part).collect::<Vec<_>>())
+    bitmma_document::html::document(&about.title, &lead, &sections.iter().map(part).collect::<Vec<_>>())
 }
 
 impl Section {
@@ -214,7 +214,7 @@ fn rows(table: &Table) -> String {
         }
     };
     let rows = table.rows.iter().map(|row| shown.iter().map(|&place| cell(row, place)).collect());
-    bitmma_page::table(&headings, rows)
+    bitmma_document::html::table(&headings, rows)
 }
 
 /// All against all as a heat map: the first percentage of a cell is its colour, and above; the second is below.
@@ -239,5 +239,5 @@ fn heat(table: &Table) -> String {
         });
         (name, cells.collect())
     });
-    bitmma_page::heat(&headings, rows)
+    bitmma_document::html::heat(&headings, rows)
 }

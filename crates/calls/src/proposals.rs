@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use bitmma_engine::Architecture;
 use bitmma_engine::formats::{BF16, E4M3, E5M2, F16, F32, Format};
-use bitmma_engine::gemm::Target;
 use bitmma_engine::gemm::schedule::Schedule;
+use bitmma_engine::gemm::{LibraryCall, Shapes, Target};
 
 use crate::call::Scales;
 use crate::cublaslt::{Assume, Capability, Config, Query, plan};
@@ -13,35 +13,23 @@ use crate::error::Error;
 use crate::execute::scheduled;
 use crate::plan::Plan;
 
-/// A configuration of cuBLASLt on a GPU, and the arithmetic that it is.
-#[derive(Clone, Debug)]
-pub struct Proposal {
-    /// GPU, library and configuration: `sm_90 cuBLASLt: ALGO_ID 66, SPLITK_NUM 4, …`.
-    pub name: String,
-    /// The architecture with whose instructions the call is computed.
-    pub architecture: Architecture,
-    /// The plan.
-    pub plan: Plan,
-    /// What goes along K; `None`: sums of threads.
-    pub target: Option<Target>,
-    /// The order around it.
-    pub schedule: Schedule,
-}
-
 /// Parts that K is split into, at most.
 pub const MOST_SPLIT: i64 = 16;
 /// CUSTOM_OPTIONs of matrix times vector, at most.
 const MOST_CUSTOM: i64 = 110;
 
-/// Those that compute these operands, each arithmetic once; none where calls of these formats are not known.
-pub fn proposals((m, n, k): (usize, usize, usize), (a, b, out): (Format, Format, Format)) -> Vec<Proposal> {
+/// Those that compute A·B of these operands, each arithmetic once; none where there is a C or scale factors, or where calls of
+/// these formats are not known.
+pub fn proposals(operands: &Shapes, out: Format) -> Vec<LibraryCall> {
+    let ((a, (blocks, m, k)), (b, (_, _, n))) = (operands.a, operands.b);
     let is_fp8 = [a, b].iter().all(|format| [E4M3, E5M2].contains(format));
     let is_half = a == b && [F16, BF16].contains(&a);
-    if k == 0 || !(is_fp8 || is_half) || ![F32, BF16, F16, E4M3, E5M2].contains(&out) {
+    let plain = blocks == 1 && operands.c.is_none() && operands.scale_a.is_none();
+    if !plain || k == 0 || !(is_fp8 || is_half) || ![F32, BF16, F16, E4M3, E5M2].contains(&out) {
         return vec![];
     }
     let mut targets = Targets::default();
-    let mut all: Vec<Proposal> = vec![];
+    let mut all: Vec<(Plan, LibraryCall)> = vec![];
     for capability in Capability::ALL {
         for fast in if is_fp8 { &[false, true][..] } else { &[false] } {
             let version = "13.1.1".to_owned();
@@ -60,21 +48,21 @@ pub fn proposals((m, n, k): (usize, usize, usize), (a, b, out): (Format, Format,
                 let assume = Assume { version: true, empty_parts: true, ..Assume::default() };
                 let Ok(planned) = plan(&query, &config, assume) else { continue };
                 let Ok((target, schedule)) = targets.schedule(&planned.plan, (k, out)) else { continue };
-                let same = |known: &Proposal| {
-                    known.schedule == schedule
-                        && known.plan.instruction == planned.plan.instruction
-                        && known.plan.arch == planned.plan.arch
+                let same = |(known, call): &(Plan, LibraryCall)| {
+                    call.schedule == schedule
+                        && known.instruction == planned.plan.instruction
+                        && known.arch == planned.plan.arch
                 };
                 if all.iter().any(same) {
                     continue;
                 }
                 let name = format!("{} cuBLASLt: {config}", capability.name());
                 let architecture = planned.plan.arch;
-                all.push(Proposal { name, architecture, plan: planned.plan, target, schedule });
+                all.push((planned.plan, LibraryCall { name, architecture, target, schedule }));
             }
         }
     }
-    all
+    all.into_iter().map(|(_, call)| call).collect()
 }
 
 /// Instructions that were looked up.

@@ -14,7 +14,7 @@
 //! library may split K, or take another instruction for a small or a narrow product. FP32 on NVIDIA is
 //! computed outside the matrix unit unless TF32 is allowed, so FP32 has no instruction there.
 
-use bitmma_formats::{BlockScale, E4M3, F32, F64, Format, TF32, UE4M3, XF32};
+use bitmma_formats::{BlockScale, E4M3, F32, F64, Format, TF32, UE4M3, UE8M0, XF32};
 
 use crate::architecture::Architecture::{self, *};
 use crate::error::LookupError;
@@ -81,6 +81,12 @@ impl Product {
 pub fn block_scale(format: Format, size: Option<usize>) -> BlockScale {
     let format = if format == E4M3 { UE4M3 } else { format };
     BlockScale { format, size: size.unwrap_or(if format == UE4M3 { 16 } else { 32 }) }
+}
+
+/// The format of scale factors that are given as codes, `along` of them along K elements: UE4M3 where at most 16 elements
+/// share one, UE8M0 otherwise.
+pub fn scale_of_codes(k: usize, along: usize) -> Format {
+    if along > 0 && k.div_ceil(along) <= 16 { UE4M3 } else { UE8M0 }
 }
 
 /// The instruction a library would take for `product` on `architecture`, by the rule of [the

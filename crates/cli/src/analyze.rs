@@ -7,6 +7,7 @@ use bitmma_analysis::data::{Distribution, Draw, Product, ScaleFactors};
 use bitmma_analysis::section::Section;
 use bitmma_analysis::sections::{Effort, Options, Part, UserData, section};
 use bitmma_analysis::table::EXPLORE;
+use bitmma_document::{Table, style};
 use bitmma_engine::formats::BlockScale;
 use bitmma_engine::gemm::Target as Unit;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -16,8 +17,7 @@ use crate::failure::{Failure, Outcome, Within};
 use crate::files::Source;
 use crate::operands::{check_scales, read};
 use crate::progress::Bar;
-use crate::table::Table;
-use crate::{meant, output, report, style, target};
+use crate::{meant, output, report, target};
 
 const HELP: &str = "\
 Parts: discrepancy (results by architecture, all against all, smallest inputs), bounds (errors and bounds along K, how tight bounds \
@@ -238,8 +238,12 @@ fn text(section: &Section) -> String {
         for row in &table.rows {
             printed.row((0..row.len()).filter(is_shown).map(|column| row[column].short()));
         }
-        text +=
-            &format!("\n{}\n{}\n{}", style::strong(&table.title), style::dim(&table.text), printed.render());
+        text += &format!(
+            "\n{}\n{}\n{}",
+            style::strong(&table.title),
+            style::dim(&table.text),
+            printed.render(crate::layout::width())
+        );
     }
     text
 }

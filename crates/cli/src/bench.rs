@@ -3,6 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use bitmma_document::Table;
 use bitmma_engine::catalogue::find;
 use bitmma_engine::formats::{BlockScale, F64, Format, text::to_f64_bits};
 use bitmma_engine::gemm::Target;
@@ -15,7 +16,6 @@ use serde::Serialize;
 use crate::count::count;
 use crate::failure::{Failure, Outcome, Within};
 use crate::gemm::rate_text;
-use crate::table::Table;
 use crate::{json, output, target};
 
 use self::native::Native;
@@ -366,7 +366,7 @@ fn measure(
 
 /// The middle one; `None` of nothing.
 fn median(mut times: Vec<f64>) -> Option<f64> {
-    times.sort_by(f64::total_cmp);
+    times.sort_unstable_by(f64::total_cmp);
     times.get(times.len() / 2).copied()
 }
 
@@ -408,7 +408,7 @@ fn text(rows: &[Row], (size, threads, level): (usize, usize, &str)) -> String {
         })
     };
     let natives: String = ["SGEMM", "DGEMM"].into_iter().filter_map(natives).collect();
-    format!("{}\nlevel {level}\n{natives}{}", table.render(), routes_text(rows))
+    format!("{}\nlevel {level}\n{natives}{}", table.render(crate::layout::width()), routes_text(rows))
 }
 
 /// What took which ways, a line each; nothing where nobody asked.

@@ -1,8 +1,7 @@
 //! Significands written below each other, bit under bit, with a bar where bits fall off.
 
+use bitmma_document::style;
 use bitmma_engine::arithmetic::exact::Exact;
-
-use crate::style;
 
 /// One number of a picture.
 #[derive(Clone, Copy, Debug)]

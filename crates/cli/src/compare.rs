@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use bitmma_analysis::compare::{Answer, Comparison, Input, Reason, compare};
+use bitmma_document::{Table, style};
 use bitmma_engine::catalogue::Evidence;
 use bitmma_engine::formats::text::{display, to_f64_bits};
 use bitmma_engine::formats::{self, Format};
@@ -15,8 +16,7 @@ use serde::Serialize;
 
 use self::own::OwnAnswer;
 use crate::failure::{Failure, Outcome};
-use crate::table::Table;
-use crate::{describe, json, output, style, target, values};
+use crate::{describe, json, output, target, values};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -290,7 +290,7 @@ fn paper_table(
             "d = c + a·b is exactly -0.875. Each cell: results of the architecture's native instructions, revision \
              {revision}."
         )),
-        table.render(),
+        table.render(crate::layout::width()),
         closing(comparison)
     )
 }
@@ -355,7 +355,7 @@ fn answers_table(comparison: &Comparison) -> String {
             who(comparison, answers),
         ]);
     }
-    let table = if groups.is_empty() { String::new() } else { table.render() + "\n" };
+    let table = if groups.is_empty() { String::new() } else { table.render(crate::layout::width()) + "\n" };
     format!("{table}{}; {}", output::counted(different, "different result"), closing(comparison))
 }
 

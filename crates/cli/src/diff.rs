@@ -8,18 +8,18 @@ use bitmma_analysis::describe::input;
 use bitmma_analysis::verdict::json::Page;
 use bitmma_analysis::verdict::{Diff, Parameter, Share, Side, Verdict, diff};
 use bitmma_calls::Plan;
+use bitmma_document::{Table, style};
 use bitmma_engine::Architecture;
 use bitmma_engine::catalogue::library::{Product, choose};
 use bitmma_engine::formats::Format;
 use bitmma_engine::formats::text::display;
 use bitmma_files::reading;
+use bitmma_probe::differ::RULES;
 
 use crate::failure::{Failure, Outcome, Within};
-use crate::table::Table;
 use crate::target::{self, Target, read_model};
 use crate::values::Inputs;
-use crate::which::RULES;
-use crate::{explain, explore, json, meant, output, style};
+use crate::{explain, explore, json, meant, output};
 
 const HELP: &str = "\
 Each side is an architecture or chip with words that name its instruction (h100 'wgmma f16 f32'), an architecture alone with \
@@ -201,5 +201,5 @@ fn table(parameters: &[Parameter], is_same: bool, of: &str) -> String {
         true => "written differently, without effect:".to_owned(),
         false => format!("what differs in the {of}:"),
     };
-    format!("\n{heading}\n{}", table.render())
+    format!("\n{heading}\n{}", table.render(crate::layout::width()))
 }

@@ -16,7 +16,7 @@ use bitmma_engine::{Architecture, Instruction, Revision};
 use self::markdown::{Table, mono};
 use crate::describe;
 use crate::failure::Failure;
-use crate::layout::wrapped;
+use bitmma_document::fold::wrapped;
 
 /// What every document says at its head.
 const GENERATED: &str =

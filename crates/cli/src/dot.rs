@@ -1,10 +1,11 @@
 //! `bitmma dot`: the result of one dot product.
 
+use bitmma_document::style;
 use bitmma_engine::catalogue::Found;
 use bitmma_engine::formats::text::display;
 
 use crate::failure::{Failure, Outcome};
-use crate::{describe, json, output, style, target, values};
+use crate::{describe, json, output, target, values};
 
 const EXAMPLE: &str = "\
 Examples:

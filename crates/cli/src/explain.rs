@@ -7,6 +7,7 @@ mod tables;
 use std::collections::BTreeSet;
 
 use bitmma_analysis::number;
+use bitmma_document::{Table, style};
 use bitmma_engine::arithmetic::special::Special;
 use bitmma_engine::arithmetic::trace::{TermName, Why};
 use bitmma_engine::arithmetic::{Step, Term};
@@ -17,10 +18,9 @@ use bitmma_engine::formats::{Class, Format, decode};
 use self::tables::{aligned, binaries, cell, chain_loss, converted, exact_sum};
 use crate::failure::{Failure, Outcome};
 use crate::files::Source;
-use crate::table::Table;
 use crate::target::Target;
 use crate::values::Inputs;
-use crate::{describe, explore, output, style, target, values};
+use crate::{describe, explore, output, target, values};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -365,7 +365,7 @@ impl Page<'_> {
             count => style::dim(&format!("{count} zero products leave the accumulator as it is")) + "\n",
         };
         let heading = style::strong("FMA along K");
-        let table = if table.is_empty() { String::new() } else { table.render() };
+        let table = if table.is_empty() { String::new() } else { table.render(crate::layout::width()) };
         format!("\n{heading}, {}\n{table}{text}{idle}", self.target.model.conversion)
     }
 }

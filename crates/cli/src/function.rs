@@ -6,6 +6,7 @@ mod steps;
 
 use std::path::PathBuf;
 
+use bitmma_document::{Table, style};
 use bitmma_engine::Architecture;
 use bitmma_engine::catalogue::{Accepted, accept_function};
 use bitmma_engine::formats::F32;
@@ -16,8 +17,7 @@ use bitmma_engine::functions::ptx::Form;
 use bitmma_engine::functions::{self, Step};
 
 use crate::failure::{Failure, Outcome, Within};
-use crate::table::Table;
-use crate::{describe, json, output, style, values};
+use crate::{describe, json, output, values};
 
 const HELP: &str = "\
 FUNCTION is rcp, sqrt, rsqrt, ex2, lg2, sin or cos: the PTX instruction FUNCTION.approx.f32; FUNCTION.approx.ftz.f32 \
@@ -166,7 +166,7 @@ fn evaluate(form: Form, on: &On, words: &[&str], arguments: &Arguments) -> Resul
             ulps,
         ]);
     }
-    let mut text = format!("{}\n\n{}", heading(form, on), table.render());
+    let mut text = format!("{}\n\n{}", heading(form, on), table.render(crate::layout::width()));
     if arguments.explain {
         for one in &results {
             text += &format!("\n{}", steps::text(form, one));

@@ -70,7 +70,7 @@ fn completed(mut whole: clap::Command) -> clap::Command {
         .iter()
         .map(|row| row.name_for(row.m.last, row.n.last))
         .collect();
-    names.sort();
+    names.sort_unstable();
     names.dedup();
     // clap keeps references to values; the process ends after this
     let names: Vec<&'static str> = names.into_iter().map(|name| &*name.leak()).collect();

@@ -41,8 +41,6 @@ mod report;
 mod run;
 mod serve;
 mod show;
-mod style;
-mod table;
 mod target;
 mod unit;
 mod values;

@@ -1,5 +1,6 @@
 //! `bitmma list`: the instructions there are.
 
+use bitmma_document::{Table, style};
 use bitmma_engine::arithmetic::family;
 use bitmma_engine::catalogue::{Evidence, Filter, processors, words};
 use bitmma_engine::formats::{Format, table};
@@ -7,8 +8,7 @@ use bitmma_engine::{Architecture, Instruction, Revision};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::failure::{Failure, Outcome};
-use crate::table::Table;
-use crate::{describe, json, output, style, target};
+use crate::{describe, json, output, target};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -132,7 +132,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             style::strong(&row.name()),
         ]);
     }
-    let text = if rows.is_empty() { String::new() } else { table.render() };
+    let text = if rows.is_empty() { String::new() } else { table.render(crate::layout::width()) };
     output::print(&format!("{text}{}\n", style::dim(&counts(&rows))))?;
     let of_processors: Vec<String> = processors()
         .iter()

@@ -1,13 +1,13 @@
 //! What words mean where that is several instructions: a table of what tells their models apart.
 
+use bitmma_document::{Table, style};
 use bitmma_engine::catalogue::Found;
 use bitmma_engine::catalogue::{LookupError, Options, find, find_with_options, of, words::computes_alike};
 use bitmma_engine::formats::Format;
 use bitmma_engine::{Architecture, Instruction, Revision};
 
 use crate::failure::Failure;
-use crate::table::Table;
-use crate::{describe, output, style};
+use crate::{describe, output};
 
 /// The instruction that words name.
 pub(crate) fn found(architecture: Architecture, text: &str) -> Result<Found, Failure> {
@@ -162,7 +162,7 @@ fn table(groups: &[Group]) -> String {
     ];
     let differ = |cell: &dyn Fn(&Group) -> String| {
         let mut cells: Vec<String> = groups.iter().map(cell).collect();
-        cells.sort();
+        cells.sort_unstable();
         cells.dedup();
         cells.len() > 1
     };
@@ -175,5 +175,5 @@ fn table(groups: &[Group]) -> String {
     for group in groups {
         table.row(shown.iter().map(|(_, cell, _)| cell(group)));
     }
-    table.render()
+    table.render(crate::layout::width())
 }

@@ -1,7 +1,10 @@
 //! Where results and remarks go.
 
-use std::fmt::Display;
 use std::io::Write;
+
+use bitmma_document::Document;
+pub(crate) use bitmma_document::counted;
+use bitmma_document::fold::folded;
 
 use crate::failure::{Failure, Within};
 use crate::layout;
@@ -9,9 +12,14 @@ use crate::layout;
 /// Writes `text` to the standard output for people: lines that are too wide for the terminal are folded at blanks.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     match layout::width() {
-        Some(width) => raw(&layout::folded(text, width)),
+        Some(width) => raw(&folded(text, width)),
         None => raw(text),
     }
+}
+
+/// Writes a result to the standard output for people.
+pub(crate) fn document(document: &Document) -> Result<(), Failure> {
+    raw(&document.terminal(layout::width()))
 }
 
 /// Writes help to the standard output.
@@ -32,12 +40,6 @@ pub(crate) fn stream(content: impl FnOnce(&mut dyn Write) -> Result<(), Failure>
     stdout.flush().within("the standard output")
 }
 
-/// `1 block`, `2 blocks`, `2 mismatches`.
-pub(crate) fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, what: &str) -> String {
-    let plural = if what.ends_with("ch") { "es" } else { "s" };
-    format!("{count} {what}{}", if count == N::from(1) { "" } else { plural })
-}
-
 /// Writes a note to the standard error; a closed pipe is ignored.
 pub(crate) fn note(text: &str) {
     let mut stderr = anstream::stderr().lock();
@@ -50,5 +52,5 @@ pub(crate) fn error(failure: &Failure) {
     let mut stderr = anstream::stderr().lock();
     let harmless = |c: char| !c.is_control() || c == '\n' || c == '\t';
     let text = failure.to_string().replace(|c| !harmless(c), "\u{fffd}");
-    let _ = writeln!(stderr, "{} {text}", crate::style::error("error:"));
+    let _ = writeln!(stderr, "{} {text}", bitmma_document::style::error("error:"));
 }

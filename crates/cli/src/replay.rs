@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bitmma_document::{Table, style};
 use bitmma_engine::Model;
 use bitmma_engine::formats::text::display;
 use bitmma_verify::origin::Origin;
@@ -14,8 +15,7 @@ use serde::Serialize;
 use crate::failure::{Failure, Outcome, Within};
 use crate::json::object;
 use crate::progress::Bar;
-use crate::table::Table;
-use crate::{describe, json, output, style, target};
+use crate::{describe, json, output, target};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -126,7 +126,7 @@ fn text(lines: &[Joined], arguments: &Arguments, time: Duration) -> String {
             mismatches,
         ]);
     }
-    let mut text = if table.is_empty() { String::new() } else { table.render() };
+    let mut text = if table.is_empty() { String::new() } else { table.render(crate::layout::width()) };
     let first = lines.iter().find_map(|line| Some((line, line.outcome.first.as_ref()?)));
     if let Some((line, mismatch)) = first {
         text += &mismatch_text(&line.outcome.origin, &arguments.files[line.recording], mismatch, arguments);
@@ -203,7 +203,11 @@ fn mismatch_text(origin: &Origin, path: &Path, mismatch: &Mismatch, arguments: &
     let actual = if mismatch.by_kernel { "actual, by the kernel alone" } else { "actual" };
     pairs.push((actual, style::lost(&number(mismatch.actual))));
     let explain = explain_command(origin, record, arguments).map_or(String::new(), |line| line + "\n");
-    format!("\n{}\n{}\n{explain}\n", style::strong("The first mismatch"), Table::pairs(&pairs, 100).render())
+    format!(
+        "\n{}\n{}\n{explain}\n",
+        style::strong("The first mismatch"),
+        Table::pairs(&pairs, 100).render(crate::layout::width())
+    )
 }
 
 /// Everything, for programs.

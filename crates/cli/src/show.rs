@@ -1,12 +1,12 @@
 //! `bitmma show`: everything about one instruction, or about a model from a file.
 
+use bitmma_document::{Table, style};
 use bitmma_engine::catalogue::{Found, Options, find_with_options};
 use bitmma_engine::formats::Format;
 use bitmma_engine::{Model, Revision};
 
 use crate::failure::{Failure, Outcome};
-use crate::table::Table;
-use crate::{describe, json, meant, output, style, target};
+use crate::{describe, json, meant, output, target};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -131,7 +131,7 @@ pub(crate) fn model(name: &str, model: &Model) -> String {
         pairs.push(("scale", scale_text(scale.format, scale.size)));
     }
     pairs.push(("model", format!("{}{}", model.operation.name(), around(model))));
-    let pairs = Table::pairs(&pairs, WIDTH).render();
+    let pairs = Table::pairs(&pairs, WIDTH).render(crate::layout::width());
     format!("{}\n{pairs}{}", style::strong(name), parameters(model, None))
 }
 
@@ -147,7 +147,7 @@ fn parameters(model: &Model, k: Option<usize>) -> String {
         let meaning = parameter.meaning.replace("null:", "none:");
         table.row([style::strong(parameter.symbol), value, style::dim(&meaning)]);
     }
-    format!("\n{}", table.render())
+    format!("\n{}", table.render(crate::layout::width()))
 }
 
 pub(crate) fn instruction(found: &Found, options: &Options, revision: Revision) -> String {
@@ -190,5 +190,5 @@ pub(crate) fn instruction(found: &Found, options: &Options, revision: Revision) 
     let heading = format!("{} {}", row.architecture, style::strong(&row.name()));
     let parameters =
         row.model_ref(revision).map_or(String::new(), |model| parameters(model, Some(row.products())));
-    format!("{heading}\n{}{parameters}", Table::pairs(&pairs, WIDTH).render())
+    format!("{heading}\n{}{parameters}", Table::pairs(&pairs, WIDTH).render(crate::layout::width()))
 }

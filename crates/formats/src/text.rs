@@ -367,14 +367,16 @@ pub fn display(format: &Format, code: u64) -> String {
         Class::Nan => "nan".to_owned(),
         Class::Infinity if unpacked.negative => "-inf".to_owned(),
         Class::Infinity => "inf".to_owned(),
-        Class::Zero | Class::Finite => {
-            let value = f64::from_bits(to_f64_bits(format, code));
-            let scientific = format!("{value:e}");
-            let exponent = scientific.split_once('e').and_then(|(_, exponent)| exponent.parse::<i32>().ok());
-            let plain = exponent.is_some_and(|exponent| (-5..16).contains(&exponent));
-            if plain { value.to_string() } else { scientific }
-        }
+        Class::Zero | Class::Finite => decimal(f64::from_bits(to_f64_bits(format, code))),
     }
+}
+
+/// The shortest decimal that reads back as a finite number, as [`display`] writes it.
+pub fn decimal(value: f64) -> String {
+    let scientific = format!("{value:e}");
+    let exponent = scientific.split_once('e').and_then(|(_, exponent)| exponent.parse::<i32>().ok());
+    let plain = exponent.is_some_and(|exponent| (-5..16).contains(&exponent));
+    if plain { value.to_string() } else { scientific }
 }
 
 /// A code's exact value as C's `%a` writes it, with a leading 1 also for subnormals: `0x1.8p+3`,

@@ -1,10 +1,14 @@
 //! Two models: whether they compute the same, by argument, or an input on which they do not.
 
 use bitmma_engine::{Case, Model, Signature};
+use bitmma_verify::apart::Rules;
 use bitmma_verify::inputs::Formats;
 
 use crate::hypotheses::space::Space;
 use crate::separate;
+
+/// How the probe tells models apart.
+pub const RULES: Rules = Rules { equivalent, differing };
 
 /// Whether no input of `k` elements tells two models apart, by the arguments beside the rules of the canonical form.
 ///

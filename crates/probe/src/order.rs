@@ -165,7 +165,7 @@ impl Finder<'_, '_> {
                 None => groups.push((swamped, vec![other])),
             }
         }
-        groups.sort();
+        groups.sort_unstable();
         let mut current = Tree::Leaf(pivot);
         let mut siblings = Vec::new();
         for (swamped, group) in groups {

@@ -154,7 +154,7 @@ impl Places<'_> {
                 _ => terms.push(term),
             }
         }
-        terms.sort();
+        terms.sort_unstable();
         Some((terms, offset))
     }
 

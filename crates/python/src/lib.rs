@@ -24,6 +24,7 @@ mod analysis;
 mod arrays;
 mod calls;
 mod command;
+mod document;
 mod error;
 mod explain;
 mod explore;
@@ -69,6 +70,7 @@ mod _bitmma {
         },
         calls::{check_scaled_mm, decide_call, follow_call, run_call, scale_blocks},
         command::run_command,
+        document::Document,
         explain::{explain, explain_picture},
         explore::Explorer,
         fingerprint::fingerprint,

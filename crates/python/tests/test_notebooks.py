@@ -70,12 +70,12 @@ def test_who_computed_a_product_and_where_two_part():
     a, b = random.standard_normal((16, 96)).astype(np.float16), random.standard_normal((96, 16)).astype(np.float16)
     d = bitmma.gemm(INSTRUCTION, a, b)
     tree, text = shown(bitmma.which(a, b, d))
-    assert "computed by one model" in text and "256 of 256" in text and "H100" in text
+    assert "D was computed by: hopper mma" in text and "256 of 256" in text and "H100" in text
     ones = np.ones((4, 64), np.float16)
-    assert "An input that tells them apart" in shown(bitmma.which(ones, ones.T, np.full((4, 4), 64, np.float32)))[1]
+    assert "These inputs do (every other element is zero" in shown(bitmma.which(ones, ones.T, np.full((4, 4), 64, np.float32)))[1]
     d[3, 5] = np.nextafter(d[3, 5], np.float32(np.inf))
     assert "none of them computes D" in shown(bitmma.which(a, b, d))[1]
-    assert "The first that differs is D[3, 5]" in shown(bitmma.which(a, b, d))[1]
+    assert "its first that differs is D[3, 5]" in shown(bitmma.which(a, b, d))[1]
     tree, text = shown(bitmma.explain_element(INSTRUCTION, a, b, element=(3, 5), d=d))
     assert "K = 96 in 6 steps of 16" in text and "the D that was given is" in text and len(list(tree.iter("tr"))) > 1
 

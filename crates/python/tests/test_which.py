@@ -33,7 +33,7 @@ def test_the_truth_is_found():
     assert "hopper" in first.architectures and "H100" in first.chips
     assert first.agreeing == first.compared == found.elements == 256
     assert any(order.split_k == 3 for order in first.matching)
-    assert "K in 3 parts" in str(found) and repr(found).startswith("<bitmma.Which: computed by")
+    assert "K in 3 parts" in str(found) and repr(found).startswith("<bitmma.Which: D was computed by")
 
 
 def test_with_c_and_torch_like_dtypes():

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
 
+pub mod apart;
 pub mod asking;
 pub mod campaign;
 pub mod directed;

@@ -1,17 +1,14 @@
 //! The smallest input on which units differ.
 
-use bitmma_analysis::apart::Rules;
 use bitmma_analysis::discrepancy::{Simplicity, answer, comparable, simplicity};
 use bitmma_analysis::verdict::{Diff, Parameter, Side, Verdict, diff_of_several};
 use bitmma_engine::Case;
-use bitmma_probe::differ;
+use bitmma_probe::differ::RULES;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::link::{given, typed};
 use crate::unit::{Asked, Unit};
-
-const RULES: Rules = Rules { equivalent: differ::equivalent, differing: differ::differing };
 
 /// Units.
 #[derive(Deserialize)]

@@ -35,7 +35,7 @@ pub fn page(transport: Transport<'_>) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
          <link rel=\"icon\" href=\"data:,\"/><title>bitmma explorer</title>\n<style>\n{}{STYLE}</style></head>\n\
          <body class=\"bitmma explorer\">\n{BODY}",
-        bitmma_page::STYLE
+        bitmma_document::html::STYLE
     );
     page +=
         &format!("<script type=\"text/plain\" id=\"module\">{module}</script>\n<script>\n\"use strict\";\n");

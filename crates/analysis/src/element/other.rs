@@ -2,11 +2,11 @@
 
 use bitmma_engine::gemm::{Schedule, Shapes, Target};
 use bitmma_engine::{GemmOptions, Matrix, Operands, Revision};
+use bitmma_verify::apart::Rules;
 
 use super::{Element, Step, follow, parting};
-use crate::apart::Rules;
 use crate::error::Error;
-use crate::which::{Configuration, Observed, which};
+use crate::which::{Observed, Order, which};
 
 /// A model that computes all of D, and its way to one element.
 #[derive(Clone, Debug)]
@@ -34,8 +34,7 @@ impl Other {
         let found = which(&Observed { a, b, c, scale_a, scale_b, d }, vec![], Revision::Hardware, rules)?;
         for row in found.rows.iter().filter(|row| !row.matching.is_empty()) {
             let order = &row.matching[0];
-            let Configuration::Along { k_step, split_k, promote_every, c_last, output: None, .. } = *order
-            else {
+            let Order { k_step: Some(k_step), split_k, promote_every, output: None, .. } = *order else {
                 continue;
             };
             let Some(instruction) = row.instructions.iter().find(|one| one.products() == k_step) else {
@@ -43,12 +42,11 @@ impl Other {
             };
             let Some(model) = instruction.model(Revision::Hardware) else { continue };
             let along = Target::of_model(model, Some(k_step))?;
-            let options =
-                GemmOptions { split_k: Some(split_k), promote_every, c_last, ..GemmOptions::default() };
+            let c_last = order.c_last == Some(true);
+            let options = GemmOptions { split_k, promote_every, c_last, ..GemmOptions::default() };
             let schedule = Schedule::new(&along, shapes, &options)?;
             let element = follow(&along, &schedule, given, place, None)?;
-            let chips = row.architectures().into_iter().map(|one| one.papers_chip().unwrap_or(one.name()));
-            let (name, chips) = (instruction.target(), chips.collect());
+            let (name, chips) = (instruction.target(), row.units());
             return Ok(Some(Other { name, chips, order: order.to_string(), element }));
         }
         Ok(None)

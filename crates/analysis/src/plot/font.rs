@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
-use bitmma_page::{Level, runs};
+use bitmma_document::html::{Level, runs};
 use miniz_oxide::inflate::decompress_to_vec;
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 

@@ -292,7 +292,7 @@ fn lost(prepared: &Prepared<'_>, case: &Case) -> String {
 fn inputs(subject: &Subject) -> String {
     let mut kinds: Vec<String> =
         subject.rows.iter().map(|row| kind(&row.a, &row.b, row.scale.is_some())).collect();
-    kinds.sort();
+    kinds.sort_unstable();
     kinds.dedup();
     list(&kinds, 6)
 }

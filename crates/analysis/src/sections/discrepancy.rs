@@ -141,7 +141,7 @@ fn finding(divergent: &Table, differing: usize, pairs: usize) -> Finding {
         .iter()
         .flat_map(|row| row[4].short().split(" or ").filter_map(|one| one.parse().ok()).collect::<Vec<f64>>())
         .collect();
-    results.sort_by(f64::total_cmp);
+    results.sort_unstable_by(f64::total_cmp);
     results.dedup();
     let listed: Vec<String> = results.iter().map(|one| short(*one).replace('-', "−")).collect();
     Finding {

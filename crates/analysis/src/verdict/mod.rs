@@ -5,9 +5,10 @@ pub mod json;
 use bitmma_engine::Case;
 use bitmma_engine::arithmetic::{Model, Operands};
 use bitmma_engine::gemm::Target;
+use bitmma_verify::apart::Rules;
 use serde::Serialize;
 
-use crate::apart::{Rules, separating};
+use crate::apart::separating;
 use crate::describe::{lowering, model_parameters};
 use crate::discrepancy::{Answer, Difference, answer, comparable, matrix, simpler, smallest, smallest_of};
 use crate::error::{Error, option};

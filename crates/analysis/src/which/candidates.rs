@@ -4,10 +4,11 @@ use bitmma_engine::arithmetic::{Conversion, InputFlush, Lowering, Model, Operati
 use bitmma_engine::catalogue::{Instruction, catalogue};
 use bitmma_engine::formats::{F32, F64, Format, Overflow};
 use bitmma_engine::gemm::schedule::{Chain, Factors, MergeOrder, MergeType, Schedule, Sums};
-use bitmma_engine::gemm::{OutputConversion, Shapes, Target};
+use bitmma_engine::gemm::{LibraryCall, OutputConversion, Target};
 use bitmma_engine::{GemmOptions, Matrix, Revision};
 
-use super::{Call, Configuration, Observed, reads_as};
+use super::order::Order;
+use super::{Observed, reads_as};
 use crate::error::Error;
 use crate::scheme::Scheme;
 use crate::subject::essence;
@@ -32,7 +33,7 @@ pub(super) struct Subject {
 pub(super) struct Entrant {
     /// Its place among the subjects.
     pub(super) subject: usize,
-    pub(super) configuration: Configuration,
+    pub(super) order: Order,
     pub(super) scheme: Scheme,
 }
 
@@ -132,21 +133,21 @@ fn fused_multiply_add(observed: &Observed<'_>) -> Option<Target> {
 pub(super) fn entrants(
     observed: &Observed<'_>,
     subjects: &[Subject],
-    calls: Vec<Call>,
+    calls: Vec<LibraryCall>,
 ) -> Result<Vec<Entrant>, Error> {
     let mut all: Vec<Entrant> = vec![];
     for (index, subject) in subjects.iter().enumerate() {
         let first = all.len();
         let plain = subject.model.as_ref().is_some_and(is_one_chain);
         for target in &subject.targets {
-            for (configuration, scheme) in along(observed, target) {
+            for (order, scheme) in along(observed, target) {
                 // the same order of an instruction with another K is the same, where steps are nothing but operations
                 let alike = |known: &Entrant| {
                     let step = known.scheme.target.as_ref().map(Target::step);
                     known.scheme.schedule == scheme.schedule && (step == Some(target.step()) || plain)
                 };
                 if !all[first..].iter().any(alike) {
-                    all.push(Entrant { subject: index, configuration, scheme });
+                    all.push(Entrant { subject: index, order, scheme });
                 }
             }
         }
@@ -166,19 +167,14 @@ pub(super) fn entrants(
                 && known.scheme.schedule.factors == scheme.schedule.factors
         });
         if !known {
-            all.push(Entrant { subject, configuration: Configuration::Call(call.name), scheme });
+            all.push(Entrant { subject, order: Order::of_call(call.name), scheme });
         }
     }
     // the simplest of every model first
-    all.sort_by_key(|entrant| match &entrant.configuration {
-        Configuration::Along { split_k, promote_every, c_last, saturate, .. } => (
-            0,
-            usize::from(*split_k > 1) + usize::from(promote_every.is_some()),
-            *c_last,
-            *saturate,
-            *split_k,
-        ),
-        Configuration::Call(_) => (1, 0, false, false, 0),
+    all.sort_by_key(|Entrant { order, .. }| {
+        let Order { split_k, promote_every, c_last, saturate, .. } = *order;
+        let parts = usize::from(split_k > Some(1)) + usize::from(promote_every.is_some());
+        (order.call.is_some(), parts, c_last, saturate, split_k)
     });
     Ok(all)
 }
@@ -214,16 +210,10 @@ fn in_turn(schedule: &Schedule) -> Option<Vec<&Chain>> {
 }
 
 /// The orders of one instruction.
-fn along(observed: &Observed<'_>, target: &Target) -> Vec<(Configuration, Scheme)> {
-    let described = |matrix: &Matrix| (matrix.format(), matrix.shape());
+fn along(observed: &Observed<'_>, target: &Target) -> Vec<(Order, Scheme)> {
     let model = target.model();
-    let shapes = Shapes {
-        a: (model.a, observed.a.shape()),
-        b: (model.b, observed.b.shape()),
-        c: observed.c.map(described),
-        scale_a: observed.scale_a.map(described),
-        scale_b: observed.scale_b.map(described),
-    };
+    let mut shapes = observed.shapes();
+    (shapes.a.0, shapes.b.0) = (model.a, model.b);
     let k = observed.a.columns();
     let d = observed.d.format();
     let output = (d != model.d).then_some(d);
@@ -251,11 +241,17 @@ fn along(observed: &Observed<'_>, target: &Target) -> Vec<(Configuration, Scheme
                         ..GemmOptions::default()
                     };
                     let Ok(schedule) = Schedule::new(target, &shapes, &options) else { continue };
-                    let (k_step, c_last) = (target.step(), *c_last);
-                    let configuration =
-                        Configuration::Along { k_step, split_k, promote_every, c_last, output, saturate };
+                    let order = Order {
+                        k_step: Some(target.step()),
+                        split_k: Some(split_k),
+                        promote_every,
+                        c_last: Some(*c_last),
+                        output: output.map(|format| format.name),
+                        saturate: Some(saturate),
+                        call: None,
+                    };
                     let scheme = Scheme { target: Some(target.clone()), schedule, a: model.a, b: model.b };
-                    all.push((configuration, scheme));
+                    all.push((order, scheme));
                 }
             }
         }

@@ -3,26 +3,30 @@
 //! 1. `candidates`: models that take the operands' formats, each in every order that is tried.
 //! 2. `search`: those that differ on a few elements are left out, the others are compared on all.
 //! 3. `tests`: where several are left, small inputs on which they differ.
+//! 4. `document`: what was found, in words.
 
 mod candidates;
-pub mod json;
+mod document;
+mod order;
 mod piece;
+mod row;
 mod search;
 mod tests;
 
-use std::fmt;
+use std::time::Instant;
 
-use bitmma_engine::arithmetic::Model;
-use bitmma_engine::catalogue::Instruction;
+use bitmma_engine::explain::json::Coded;
 use bitmma_engine::formats::{F32, Format, TF32, XF32};
-use bitmma_engine::gemm::Target;
-use bitmma_engine::gemm::schedule::Schedule;
-use bitmma_engine::{Architecture, Case, Matrix, Revision};
+use bitmma_engine::gemm::{LibraryCall, Shapes};
+use bitmma_engine::{Case, Matrix, Revision};
+use bitmma_verify::apart::Rules;
+use serde::Serialize;
 
-use crate::apart::Rules;
 use crate::error::{Error, option};
 
 pub use candidates::{MOST_SPLIT, PROMOTIONS};
+pub use order::Order;
+pub use row::{Mismatch, Row};
 
 /// A product that was observed.
 #[derive(Clone, Copy, Debug)]
@@ -41,157 +45,120 @@ pub struct Observed<'o> {
     pub d: &'o Matrix,
 }
 
-/// A library's call that is tried beside the orders of [`Configuration::Along`].
-#[derive(Clone, Debug)]
-pub struct Call {
-    /// Library and configuration.
-    pub name: String,
-    /// Whose instruction it runs.
-    pub architecture: Architecture,
-    /// What goes along K; `None`: sums of threads.
-    pub target: Option<Target>,
-    /// The order around it.
-    pub schedule: Schedule,
-}
-
-/// In which order a model goes along K, and what becomes of its result.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Configuration {
-    /// As `bitmma gemm` does it.
-    Along {
-        /// Elements along K of one step: the instruction's K. Parts are whole steps.
-        k_step: usize,
-        /// Parts of K whose results are added, 1 or more.
-        split_k: usize,
-        /// Elements of K after which the accumulator is moved to an FP32 sum.
-        promote_every: Option<usize>,
-        /// Whether C is added to A·B.
-        c_last: bool,
-        /// What D is converted to, where it is not the model's own format.
-        output: Option<Format>,
-        /// Whether numbers beyond its largest become its largest.
-        saturate: bool,
-    },
-    /// As a library's call does it.
-    Call(String),
-}
-
-/// As people say it: `K in 4 parts, moved to an FP32 sum every 128`.
-impl fmt::Display for Configuration {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Configuration::Call(name) => f.write_str(name),
-            Configuration::Along { k_step, split_k, promote_every, c_last, output, saturate } => {
-                match split_k {
-                    1 => write!(f, "one chain along K")?,
-                    parts => write!(f, "K in {parts} parts (steps of {k_step})")?,
-                }
-                if let Some(every) = promote_every {
-                    write!(f, ", moved to an FP32 sum every {every}")?;
-                }
-                if *c_last {
-                    write!(f, ", C added last")?;
-                }
-                if let Some(output) = output {
-                    let saturated = if *saturate { ", saturated" } else { "" };
-                    write!(f, ", converted to {output}{saturated}")?;
-                }
-                Ok(())
-            }
+impl Observed<'_> {
+    /// Formats and shapes of the operands.
+    pub fn shapes(&self) -> Shapes {
+        let described = |matrix: &Matrix| (matrix.format(), matrix.shape());
+        Shapes {
+            a: described(self.a),
+            b: described(self.b),
+            c: self.c.map(described),
+            scale_a: self.scale_a.map(described),
+            scale_b: self.scale_b.map(described),
         }
     }
 }
 
-/// An element of D that a model computes otherwise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mismatch {
-    /// Block, row and column.
-    pub element: (usize, usize, usize),
-    /// The code of the D that was observed.
-    pub observed: u64,
-    /// The model's.
-    pub computed: u64,
+/// One that matches: a row, and one of its orders.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Match {
+    /// Its place among [`Which::rows`].
+    pub row: usize,
+    /// One of [`Row::matching`].
+    pub configuration: Order,
 }
 
-/// A model, and how far it agrees.
-#[derive(Clone, Debug)]
-pub struct Row {
-    /// The model; sums of threads that no model describes have none.
-    pub model: Option<Model>,
-    /// Elements along K of one step.
+/// A place along K at which A or B is not zero, as codes in hex.
+#[derive(Clone, Debug, Serialize)]
+pub struct Pair {
+    /// The place.
     pub k: usize,
-    /// The instructions that compute so.
-    pub instructions: Vec<&'static Instruction>,
-    /// Whether it is also what ordinary threads compute: FP32 (or FP64) fused multiply-adds.
-    pub threads: bool,
-    /// The configurations with which it agrees on every element.
-    pub matching: Vec<Configuration>,
-    /// Configurations that agree on the elements compared, but were not compared on all, as that would take long.
-    pub unverified: usize,
-    /// The configuration that agrees best, the simplest of several.
-    pub nearest: Configuration,
-    /// Elements on which that agrees.
-    pub agreeing: usize,
-    /// Elements that were compared.
-    pub compared: usize,
-    /// The first of them that it computes otherwise.
-    pub first: Option<Mismatch>,
+    /// Of A.
+    pub a: String,
+    /// Of B.
+    pub b: String,
 }
 
-impl Row {
-    /// The architectures whose chips compute so.
-    pub fn architectures(&self) -> Vec<Architecture> {
-        let mut all: Vec<Architecture> = vec![];
-        for row in &self.instructions {
-            if !all.contains(&row.architecture) {
-                all.push(row.architecture);
-            }
-        }
-        all
-    }
-
-    /// An order in words; with its steps where another that matches has the same words.
-    pub fn order(&self, configuration: &Configuration) -> String {
-        let words = configuration.to_string();
-        let alike = |other: &&Configuration| *other != configuration && other.to_string() == words;
-        match (configuration, self.matching.iter().find(alike)) {
-            (Configuration::Along { k_step, .. }, Some(_)) => format!("{words} (steps of {k_step})"),
-            _ => words,
-        }
-    }
-
-    /// The first instruction, or what it is: `hopper wgmma.m64n{8..256}k16.f32.f16.f16`.
-    pub fn name(&self) -> String {
-        match self.instructions.first() {
-            Some(row) => row.target(),
-            None => "sums of threads".to_owned(),
-        }
-    }
+/// A block with a scale factor other than one, as codes in hex.
+#[derive(Clone, Debug, Serialize)]
+pub struct Scales {
+    /// The block.
+    pub block: usize,
+    /// Of A.
+    pub scale_a: String,
+    /// Of B.
+    pub scale_b: String,
 }
 
-/// One that matches: a row, and a place among its configurations.
-pub type Place = (usize, usize);
+/// A result, and those that give it; equal numbers are one.
+#[derive(Clone, Debug, Serialize)]
+pub struct Given {
+    /// The result.
+    #[serde(flatten)]
+    pub result: Coded,
+    /// Those that give it.
+    pub of: Vec<Match>,
+}
 
-/// An input on which some that match differ.
-#[derive(Clone, Debug)]
+/// An input on which some that match differ, as long as K.
+#[derive(Clone, Debug, Serialize)]
 pub struct Test {
-    /// The operands, as long as K.
+    /// The operands.
+    #[serde(skip)]
     pub case: Case,
-    /// Every result with those that give it; equal numbers are one.
-    pub results: Vec<(u64, Vec<Place>)>,
+    /// The operands in words.
+    #[serde(skip)]
+    words: String,
+    /// Where A or B is not zero.
+    pub inputs: Vec<Pair>,
+    /// Where a scale factor is not one.
+    pub scales: Vec<Scales>,
+    /// C, as a code in hex.
+    pub c: Option<String>,
+    /// Every result.
+    pub results: Vec<Given>,
 }
 
-/// What was found.
-#[derive(Clone, Debug)]
+/// Some that match and give the same on every test.
+#[derive(Clone, Debug, Serialize)]
+pub struct Together {
+    /// Whether an input was searched that tells the first from each of the others.
+    pub searched: bool,
+    /// Each the same for every input, by argument. Several: no input was found that tells them apart.
+    pub groups: Vec<Vec<Match>>,
+}
+
+/// What was found of a product.
+#[derive(Clone, Debug, Serialize)]
 pub struct Which {
+    /// Rows of A.
+    pub m: usize,
+    /// Columns of B.
+    pub n: usize,
+    /// Columns of A.
+    pub k: usize,
+    /// Products of that shape.
+    pub blocks: usize,
+    /// Format of A.
+    pub a: &'static str,
+    /// Format of B.
+    pub b: &'static str,
+    /// Format of C, if there is one.
+    pub c: Option<&'static str>,
+    /// Format of D.
+    pub d: &'static str,
+    /// Format of the scale factors, if there are any.
+    pub scale: Option<&'static str>,
     /// Different models that were tried.
     pub models: usize,
     /// Pairs of a model and an order along K that were tried.
     pub candidates: usize,
-    /// Format of D.
-    pub d: Format,
     /// Elements of D.
     pub elements: usize,
+    /// How long it took.
+    pub seconds: f64,
+    /// `one`, `several` or `none` of them compute D.
+    pub verdict: &'static str,
     /// The models: those that match first, then by the elements on which they agree.
     pub rows: Vec<Row>,
     /// Inputs that tell those that match apart.
@@ -200,25 +167,10 @@ pub struct Which {
     pub together: Vec<Together>,
 }
 
-/// Some that match and give the same on every test.
-#[derive(Clone, Debug)]
-pub struct Together {
-    /// Each the same for every input, by argument. Several: no input was found that tells them apart.
-    pub groups: Vec<Vec<Place>>,
-    /// Whether an input was searched that tells the first from each of the others.
-    pub searched: bool,
-}
-
 impl Which {
     /// Whether a model computes D.
     pub fn is_found(&self) -> bool {
-        self.rows.iter().any(|row| !row.matching.is_empty())
-    }
-
-    /// A model in whose formats the operands of a test are.
-    pub fn model_of(&self, test: &Test) -> Option<&Model> {
-        let (_, of) = test.results.first()?;
-        self.rows[of.first()?.0].model.as_ref()
+        self.verdict != "none"
     }
 }
 
@@ -235,17 +187,18 @@ fn reads_as(given: Format, wanted: Format) -> bool {
 /// Which models compute D, the library's calls among them.
 pub fn which(
     observed: &Observed<'_>,
-    calls: Vec<Call>,
+    calls: Vec<LibraryCall>,
     revision: Revision,
     rules: &Rules,
 ) -> Result<Which, Error> {
+    let start = Instant::now();
     check(observed)?;
     let subjects = candidates::subjects(observed, revision);
     let entrants = candidates::entrants(observed, &subjects, calls)?;
+    let name = |matrix: &Matrix| matrix.format().name;
     if entrants.is_empty() {
-        let text = |matrix: &Matrix| matrix.format().name;
-        let (a, b) = (text(observed.a), text(observed.b));
-        let c = observed.c.map_or(String::new(), |c| format!(" + {}", text(c)));
+        let (a, b) = (name(observed.a), name(observed.b));
+        let c = observed.c.map_or(String::new(), |c| format!(" + {}", name(c)));
         return Err(option(
             "A·B",
             format!("{a} · {b}{c}"),
@@ -253,11 +206,32 @@ pub fn which(
         ));
     }
     let found = search::search(observed, &subjects, &entrants)?;
-    let (tests, together) = tests::tests(observed, &entrants, &found, rules)?;
+    let (tests, together) = tests::tests(observed, &subjects, &entrants, &found, rules)?;
     let rows = found.rows;
-    let elements = observed.d.codes().len();
-    let d = observed.d.format();
-    Ok(Which { models: subjects.len(), candidates: entrants.len(), d, elements, rows, tests, together })
+    let (blocks, m, k) = observed.a.shape();
+    Ok(Which {
+        m,
+        n: observed.b.columns(),
+        k,
+        blocks,
+        a: name(observed.a),
+        b: name(observed.b),
+        c: observed.c.map(name),
+        d: name(observed.d),
+        scale: observed.scale_a.map(name),
+        models: subjects.len(),
+        candidates: entrants.len(),
+        elements: observed.d.codes().len(),
+        seconds: start.elapsed().as_secs_f64(),
+        verdict: match rows.iter().map(|row| row.matching.len()).sum() {
+            0 => "none",
+            1 => "one",
+            _ => "several",
+        },
+        rows,
+        tests,
+        together,
+    })
 }
 
 /// Whether the shapes are those of one product.

@@ -1,10 +1,12 @@
 //! Some rows and columns of a product that was observed.
 
 use bitmma_engine::Matrix;
+use bitmma_engine::explain::json::Coded;
 use bitmma_engine::formats::{Class, Format, decode};
 use bitmma_engine::gemm::Given;
 
-use super::{Mismatch, Observed};
+use super::Observed;
+use super::row::Mismatch;
 use crate::error::Error;
 use crate::scheme::Scheme;
 
@@ -24,7 +26,7 @@ pub(super) struct Piece {
 }
 
 /// How far a scheme agrees.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Agreement {
     pub(super) agreeing: usize,
     pub(super) compared: usize,
@@ -116,7 +118,7 @@ impl Piece {
             scale_b: self.scale_b.as_ref(),
         };
         let computed = Scheme::products(schemes, &given).into_iter();
-        computed.map(|computed| computed.map_or(none, |computed| self.agreement(&computed))).collect()
+        computed.map(|computed| computed.map_or(none.clone(), |computed| self.agreement(&computed))).collect()
     }
 
     /// How far a product agrees.
@@ -130,7 +132,8 @@ impl Piece {
             } else if agreement.first.is_none() {
                 let (rows, columns) = (self.rows.len(), self.columns.len());
                 let (block, row, column) = (index / columns / rows, index / columns % rows, index % columns);
-                let element = (self.block + block, self.rows[row], self.columns[column]);
+                let element = [self.block + block, self.rows[row], self.columns[column]];
+                let [observed, computed] = [observed, computed].map(|code| Coded::new(&format, code));
                 agreement.first = Some(Mismatch { element, observed, computed });
             }
         }

@@ -3,10 +3,12 @@
 use bitmma_engine::kernel::has_kernel;
 use bitmma_engine::threads::prelude::*;
 
+use super::Observed;
 use super::candidates::{Entrant, Subject};
 use super::piece::{Agreement, Piece};
-use super::{Observed, Row};
+use super::row::Row;
 use crate::error::Error;
+use crate::json::Model;
 
 /// Columns of the first look, of one row.
 const FEW: usize = 16;
@@ -40,7 +42,7 @@ impl Budget {
 /// Rows, and those that match: for each place in a row the entrant.
 pub(super) struct Found {
     pub(super) rows: Vec<Row>,
-    /// Of every configuration in [`Row::matching`] the entrant.
+    /// Of every order in [`Row::matching`] the entrant.
     pub(super) entrants: Vec<Vec<usize>>,
 }
 
@@ -150,18 +152,17 @@ fn rows(subjects: &[Subject], entrants: &[Entrant], agreements: &[Agreement], ve
         };
         let candidates = agreed.iter().chain(&others).copied();
         let Some(nearest) = candidates.rev().max_by_key(|&index| share(index)) else { continue };
-        let Agreement { agreeing, compared, first } = agreements[nearest];
+        let Agreement { agreeing, compared, first } = agreements[nearest].clone();
+        let order = |index: &usize| entrants[*index].order.clone();
         let row = Row {
-            model: subject.model.clone(),
-            k: subject.k,
-            instructions: subject.rows.clone(),
-            threads: subject.threads,
-            matching: matching.iter().map(|&index| entrants[index].configuration.clone()).collect(),
+            model: subject.model.as_ref().map(|model| Model::new(model, Some(subject.k))),
+            matching: matching.iter().map(order).collect(),
             unverified: rest.len(),
-            nearest: entrants[nearest].configuration.clone(),
+            nearest: order(&nearest),
             agreeing,
             compared,
             first,
+            ..Row::of(subject.rows.clone(), subject.threads)
         };
         all.push((row, matching));
     }

@@ -1,11 +1,15 @@
 //! Those that match: which are the same for every input, and inputs on which others differ.
 
-use bitmma_engine::Case;
+use bitmma_engine::explain::json::Coded;
+use bitmma_engine::formats::text::hex;
+use bitmma_engine::{Case, Model};
+use bitmma_verify::apart::Rules;
 
-use super::candidates::{Entrant, is_one_chain, reduced, same_but_zeros};
+use super::candidates::{Entrant, Subject, is_one_chain, reduced, same_but_zeros};
 use super::search::Found;
-use super::{Observed, Place, Test, Together};
-use crate::apart::{Rules, separating};
+use super::{Given, Match, Observed, Pair, Scales, Test, Together};
+use crate::apart::separating;
+use crate::describe::input;
 use crate::discrepancy::{Answer, answer};
 use crate::error::Error;
 use crate::scheme::Scheme;
@@ -22,9 +26,13 @@ const TRIES: usize = 1_536;
 const MOST: usize = 96;
 const SEED: u64 = 1;
 
+/// One that matches: a row, and a place among its orders.
+type Place = (usize, usize);
+
 /// Inputs that tell those that match apart, and those that no input tells apart.
 pub(super) fn tests(
     observed: &Observed<'_>,
+    subjects: &[Subject],
     entrants: &[Entrant],
     found: &Found,
     rules: &Rules,
@@ -61,11 +69,16 @@ pub(super) fn tests(
         };
         let results = results(&case, &groups, &scheme);
         classes = classes.iter().flat_map(|class| parted(class, &results)).collect();
-        found_tests.push(test(case, &groups, &results));
+        let model = groups[one]
+            .first()
+            .and_then(|&(row, at)| subjects[entrants[found.entrants[row][at]].subject].model.as_ref());
+        found_tests
+            .push(Test { results: given(observed, found, &groups, &results), ..Test::of(case, model) });
     }
     let is_searched =
         |class: &Vec<usize>| class.iter().skip(1).all(|other| untold.contains(&(class[0], *other)));
-    let groups_of = |class: &Vec<usize>| class.iter().map(|&group| groups[group].clone()).collect::<Vec<_>>();
+    let groups_of =
+        |class: &Vec<usize>| class.iter().map(|&group| matches(found, &groups[group])).collect::<Vec<_>>();
     let together: Vec<Together> = classes
         .iter()
         .map(|class| Together { groups: groups_of(class), searched: is_searched(class) })
@@ -120,12 +133,53 @@ fn parted(class: &[usize], results: &[Option<(Answer, u64)>]) -> Vec<Vec<usize>>
     parts
 }
 
-/// The input with every result.
-fn test(case: Case, groups: &[Vec<Place>], results: &[Option<(Answer, u64)>]) -> Test {
+fn matches(found: &Found, places: &[Place]) -> Vec<Match> {
+    let of = |&(row, at): &Place| Match { row, configuration: found.rows[row].matching[at].clone() };
+    places.iter().map(of).collect()
+}
+
+/// Every result.
+fn given(
+    observed: &Observed<'_>,
+    found: &Found,
+    groups: &[Vec<Place>],
+    results: &[Option<(Answer, u64)>],
+) -> Vec<Given> {
     let all: Vec<usize> = (0..groups.len()).filter(|&group| results[group].is_some()).collect();
     let of = |part: Vec<usize>| {
         let code = results[part[0]].map_or(0, |(_, code)| code);
-        (code, part.iter().flat_map(|&group| groups[group].iter().copied()).collect())
+        let of = part.iter().flat_map(|&group| matches(found, &groups[group])).collect();
+        Given { result: Coded::new(&observed.d.format(), code), of }
     };
-    Test { case, results: parted(&all, results).into_iter().map(of).collect() }
+    parted(&all, results).into_iter().map(of).collect()
+}
+
+impl Test {
+    /// The operands, in the formats of one of the models.
+    fn of(case: Case, model: Option<&Model>) -> Test {
+        let Some(model) = model else {
+            let (words, inputs, scales) = (String::new(), vec![], vec![]);
+            return Test { case, words, inputs, scales, c: None, results: vec![] };
+        };
+        let inputs = (0..case.a.len()).filter(|&k| (case.a[k], case.b[k]) != (0, 0));
+        let pair = |k: usize| Pair { k, a: hex(&model.a, case.a[k]), b: hex(&model.b, case.b[k]) };
+        let scales = model.scale.iter().flat_map(|scale| {
+            let (format, one) = (&scale.format, scale.format.one_code());
+            let is_other = |&block: &usize| (case.scale_a[block], case.scale_b[block]) != (one, one);
+            let other = (0..case.scale_a.len()).filter(is_other).collect::<Vec<_>>();
+            other.into_iter().map(|block| Scales {
+                block,
+                scale_a: hex(format, case.scale_a[block]),
+                scale_b: hex(format, case.scale_b[block]),
+            })
+        });
+        Test {
+            words: input(model, &case),
+            inputs: inputs.map(pair).collect(),
+            scales: scales.collect(),
+            c: Some(hex(&model.c, case.c)),
+            results: vec![],
+            case,
+        }
+    }
 }

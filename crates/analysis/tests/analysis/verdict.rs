@@ -1,15 +1,12 @@
 //! `diff`: what is said of two models agrees with a search, and with the equality of canonical models.
 
-use bitmma_analysis::apart::Rules;
 use bitmma_analysis::subject::essence;
 use bitmma_analysis::verdict::{Verdict, verdict};
 use bitmma_engine::arithmetic::{FusedSum, Operands};
 use bitmma_engine::catalogue::catalogue;
 use bitmma_engine::{Case, Model, Revision};
-use bitmma_probe::differ;
+use bitmma_probe::differ::{RULES, equivalent};
 use bitmma_verify::inputs::{Family, case};
-
-const RULES: Rules = Rules { equivalent: differ::equivalent, differing: differ::differing };
 
 /// Every two models of the catalogue that take and give the same formats, at the K of their instructions; and each with
 /// one parameter changed, as some of these compute alike.
@@ -55,7 +52,7 @@ fn verdicts_agree_with_a_search_and_with_canonical_models() {
     let pairs = pairs();
     let (step, each) = if all { (1, 10_000) } else { (pairs.len() / 12, 100) };
     let is_canonical = |one: &Model, other: &Model, k: usize| {
-        essence(one, k) == essence(other, k) || differ::equivalent(one, other, k)
+        essence(one, k) == essence(other, k) || equivalent(one, other, k)
     };
     // some of the few that are the same, too
     let alike =

@@ -2,19 +2,17 @@
 
 use std::time::Instant;
 
-use bitmma_analysis::apart::Rules;
-use bitmma_analysis::which::{Call, Configuration, Observed, PROMOTIONS, Row, Which, which};
+use bitmma_analysis::which::{Match, Observed, Order, PROMOTIONS, Row, Which, which};
 use bitmma_engine::catalogue::catalogue;
-use bitmma_engine::formats::{BF16, F16, F32};
-use bitmma_engine::gemm::{OutputConversion, Target};
+use bitmma_engine::explain::json::Coded;
+use bitmma_engine::formats::{BF16, F16, F32, table};
+use bitmma_engine::gemm::{LibraryCall, OutputConversion, Target};
 use bitmma_engine::kernel::has_kernel;
 use bitmma_engine::{
     Architecture, GemmOptions, Instruction, Matrices, Matrix, Model, Revision, Signature, gemm,
 };
-use bitmma_probe::differ;
+use bitmma_probe::differ::RULES;
 use bitmma_verify::inputs::{Family, matrices};
-
-const RULES: Rules = Rules { equivalent: differ::equivalent, differing: differ::differing };
 
 fn all() -> bool {
     std::env::var("BITMMA_TESTS").is_ok_and(|value| value == "all")
@@ -63,7 +61,7 @@ struct Hidden {
     given: Matrices,
     c: Option<Matrix>,
     d: Matrix,
-    configuration: Configuration,
+    order: Order,
 }
 
 impl Hidden {
@@ -71,29 +69,26 @@ impl Hidden {
         (row, model): (&'static Instruction, &Model),
         (m, n, k): (usize, usize, usize),
         family: Family,
-        (configuration, with_c): (Configuration, bool),
+        (order, with_c): (Order, bool),
         seed: u64,
     ) -> Hidden {
         let given = matrices(&Signature::of_model(String::new(), model, (m, n, k)), family, seed, 0).unwrap();
         let target = Target::of_model(model.clone(), Some(row.products())).unwrap();
         let c = with_c.then(|| given.c.clone());
-        let Configuration::Along { split_k, promote_every, c_last, output, .. } = configuration else {
-            panic!()
-        };
         let options = GemmOptions {
             scale_a: given.scales.as_ref().map(|(a, _)| a),
             scale_b: given.scales.as_ref().map(|(_, b)| b),
-            split_k: Some(split_k),
-            promote_every,
-            c_last,
-            output: output.map(OutputConversion::nearest),
+            split_k: order.split_k,
+            promote_every: order.promote_every,
+            c_last: order.c_last == Some(true),
+            output: order.output.map(|name| OutputConversion::nearest(table::by_name(name).unwrap())),
             ..GemmOptions::default()
         };
         let d = gemm(&target, &given.a, &given.b, c.as_ref(), &options).unwrap();
-        Hidden { given, c, d, configuration }
+        Hidden { given, c, d, order }
     }
 
-    fn asked(&self, calls: Vec<Call>) -> Which {
+    fn asked(&self, calls: Vec<LibraryCall>) -> Which {
         let Matrices { a, b, scales, .. } = &self.given;
         let (scale_a, scale_b) = scales.as_ref().map(|(a, b)| (a, b)).unzip();
         let c = self.c.as_ref();
@@ -103,14 +98,18 @@ impl Hidden {
 }
 
 /// One chain along K.
-fn plain(k_step: usize) -> Configuration {
-    Configuration::Along {
-        k_step,
-        split_k: 1,
-        promote_every: None,
-        c_last: false,
-        output: None,
-        saturate: false,
+fn plain(k_step: usize) -> Order {
+    along(k_step, 1, None)
+}
+
+fn along(k_step: usize, split_k: usize, promote_every: Option<usize>) -> Order {
+    Order {
+        k_step: Some(k_step),
+        split_k: Some(split_k),
+        promote_every,
+        c_last: Some(false),
+        saturate: Some(false),
+        ..Order::default()
     }
 }
 
@@ -128,23 +127,20 @@ fn cuts(k: usize, step: usize, parts: usize) -> Vec<usize> {
 }
 
 /// Whether an order is among those that match: with this step, or with another that cuts K at the same places.
-fn has(row: &Row, wanted: &Configuration, k: usize) -> bool {
-    let key = |one: &Configuration| match *one {
-        Configuration::Along { k_step, split_k, promote_every, c_last, output, saturate } => {
-            Some((cuts(k, k_step, split_k), promote_every, c_last, output, saturate))
-        }
-        Configuration::Call(_) => None,
-    };
+fn has(row: &Row, wanted: &Order, k: usize) -> bool {
+    let key = |one: &Order| Some((cuts(k, one.k_step?, one.split_k?), Order { k_step: None, ..one.clone() }));
     row.matching.iter().any(|one| key(one) == key(wanted))
 }
 
 /// Every two that match are told apart by a test, or stand together.
 fn check(found: &Which) {
-    let places: Vec<(usize, usize)> = found
+    let places: Vec<Match> = found
         .rows
         .iter()
         .enumerate()
-        .flat_map(|(row, one)| (0..one.matching.len()).map(move |at| (row, at)))
+        .flat_map(|(row, one)| {
+            one.matching.iter().map(move |order| Match { row, configuration: order.clone() })
+        })
         .collect();
     if places.len() > 64 {
         return; // of so many not all are told apart
@@ -152,7 +148,11 @@ fn check(found: &Which) {
     for (index, one) in places.iter().enumerate() {
         for other in &places[index + 1..] {
             let apart = found.tests.iter().any(|test| {
-                test.results.iter().filter(|(_, of)| of.contains(one) || of.contains(other)).count() == 2
+                test.results
+                    .iter()
+                    .filter(|one_of| one_of.of.contains(one) || one_of.of.contains(other))
+                    .count()
+                    == 2
             });
             let together = found.together.iter().any(|together| {
                 let all: Vec<_> = together.groups.iter().flatten().collect();
@@ -166,7 +166,7 @@ fn check(found: &Which) {
 /// Models that stand together and are said to be the same.
 fn proven_alike(found: &Which, row: usize) -> usize {
     let groups = found.together.iter().flat_map(|together| &together.groups);
-    groups.filter(|group| group.iter().any(|(one, _)| *one == row)).map(Vec::len).max().unwrap_or(1)
+    groups.filter(|group| group.iter().any(|one| one.row == row)).map(Vec::len).max().unwrap_or(1)
 }
 
 #[test]
@@ -222,10 +222,10 @@ fn the_truth_is_in_the_answer_whatever_the_order() {
         let with_c = draw.below(3) == 0;
         let c_last = with_c && split_k == 1 && draw.below(2) == 0;
         let output = (model.d == F32 && draw.below(4) == 0).then(|| draw.one(&[F16, BF16]));
-        let configuration =
-            Configuration::Along { k_step: step, split_k, promote_every, c_last, output, saturate: false };
+        let output = output.map(|format| format.name);
+        let order = Order { c_last: Some(c_last), output, ..along(step, split_k, promote_every) };
         let shape = if all() { (64, 64, k) } else { (24, 40, k) };
-        let hidden = Hidden::new((row, model), shape, family, (configuration, with_c), run as u64);
+        let hidden = Hidden::new((row, model), shape, family, (order, with_c), run as u64);
         let start = Instant::now();
         let found = hidden.asked(vec![]);
         let seconds = start.elapsed().as_secs_f64();
@@ -233,8 +233,8 @@ fn the_truth_is_in_the_answer_whatever_the_order() {
             slowest = (seconds, format!("{} {shape:?} {family:?}", row.target()));
         }
         let own = row_of(&found, row);
-        let what = format!("{} {shape:?} {family:?} {:?}", row.target(), hidden.configuration);
-        assert!(has(own, &hidden.configuration, k), "{what}: {own:?}");
+        let what = format!("{} {shape:?} {family:?} {:?}", row.target(), hidden.order);
+        assert!(has(own, &hidden.order, k), "{what}: {own:?}");
         assert_eq!((own.agreeing, own.compared), (shape.0 * shape.1, shape.0 * shape.1), "{what}");
         check(&found);
         let matching: Vec<usize> = found.rows.iter().map(|row| row.matching.len()).collect();
@@ -262,11 +262,13 @@ fn a_d_that_nothing_computes_has_a_nearest() {
     let found = hidden.asked(vec![]);
     assert!(!found.is_found());
     let nearest = &found.rows[0];
-    assert!(nearest.architectures().contains(&Architecture::Hopper));
+    assert!(nearest.architectures.contains(&Architecture::Hopper));
     assert_eq!((nearest.agreeing, nearest.compared), (4095, 4096));
-    let first = nearest.first.unwrap();
-    assert_eq!(first.element, (0, 2, 2));
-    assert_eq!(first.observed ^ first.computed, 1);
+    let first = nearest.first.as_ref().unwrap();
+    assert_eq!(first.element, [0, 2, 2]);
+    let code =
+        |of: &Coded| u64::from_str_radix(of.code.as_ref().unwrap().trim_start_matches("0x"), 16).unwrap();
+    assert_eq!(code(&first.observed) ^ code(&first.computed), 1);
     assert_eq!(nearest.nearest, plain(16));
 }
 
@@ -286,10 +288,10 @@ fn data_that_tells_nothing_comes_with_inputs_that_do() {
         assert_eq!(test.case.c, 0);
         assert!(test.results.len() > 1);
         // the numbers are those of the models
-        for (code, of) in &test.results {
-            let (place, at) = of[0];
-            let (one, order) = (&found.rows[place], &found.rows[place].matching[at]);
-            let Configuration::Along { k_step, split_k, promote_every, .. } = order else { panic!() };
+        for given in &test.results {
+            let Match { row, configuration: order } = &given.of[0];
+            let one = &found.rows[*row];
+            let k_step = &order.k_step.unwrap();
             let Some(row) = one.instructions.iter().find(|row| row.products() == *k_step) else { continue };
             let target =
                 Target::of_model(row.model(Revision::Hardware).unwrap(), Some(row.products())).unwrap();
@@ -297,17 +299,14 @@ fn data_that_tells_nothing_comes_with_inputs_that_do() {
             let b = Matrix::single(F16, 64, 1, test.case.b.iter().copied()).unwrap();
             let output = (target.model().d != F32).then_some(OutputConversion::nearest(F32));
             let options = GemmOptions {
-                split_k: Some(*split_k),
-                promote_every: *promote_every,
+                split_k: order.split_k,
+                promote_every: order.promote_every,
                 output,
                 ..GemmOptions::default()
             };
-            assert_eq!(
-                gemm(&target, &a, &b, None, &options).unwrap().get(0, 0, 0),
-                *code,
-                "{}",
-                row.target()
-            );
+            let computed = gemm(&target, &a, &b, None, &options).unwrap();
+            let computed = Coded::new(&computed.format(), computed.get(0, 0, 0));
+            assert_eq!(computed.to_string(), given.result.to_string(), "{}", row.target());
         }
     }
 }

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use bitmma_analysis::compare::{Comparison, Input};
+use bitmma_document::style;
 use serde::Serialize;
 
 use crate::failure::{Failure, Within};
-use crate::{json, style, target};
+use crate::{json, target};
 
 /// What a model from a file returns.
 #[derive(Serialize)]

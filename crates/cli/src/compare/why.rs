@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bitmma_analysis::account::{Account, Loss};
 use bitmma_analysis::compare::{Comparison, Input};
+use bitmma_document::style;
 use bitmma_engine::Revision;
 use bitmma_engine::catalogue::Instruction;
 use serde::Serialize;
@@ -11,7 +12,6 @@ use serde::Serialize;
 use super::{ascending, decimal, names};
 use crate::failure::Failure;
 use crate::json::Number;
-use crate::style;
 
 /// A step that lost something, for JSON.
 #[derive(Serialize)]

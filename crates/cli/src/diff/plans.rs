@@ -8,16 +8,17 @@ use bitmma_analysis::verdict::{LONGEST, Verdict, diff_products, different};
 use bitmma_calls::execute::schedule;
 use bitmma_calls::explain::explain;
 use bitmma_calls::{Call, Plan};
+use bitmma_document::style;
 use bitmma_engine::arithmetic::Model;
 use bitmma_engine::formats::F32;
 use bitmma_engine::formats::text::display;
 use bitmma_engine::gemm::Target;
 use bitmma_engine::{Case, Matrix};
+use bitmma_probe::differ::RULES;
 
 use super::{heading, outcome, table};
 use crate::failure::{Failure, Outcome};
-use crate::which::RULES;
-use crate::{json, output, style};
+use crate::{json, output};
 
 /// A plan and the name of its file.
 pub(super) struct Named {

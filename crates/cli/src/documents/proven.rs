@@ -101,7 +101,7 @@ fn summary(rows: &[Row]) -> Table {
             None => groups.push((index, vec![row])),
         }
     }
-    groups.sort_by_key(|(index, group)| {
+    groups.sort_unstable_by_key(|(index, group)| {
         let first = rows.iter().position(|row| row.architecture == group[0].architecture);
         (first, group[0].head.device.clone(), *index)
     });
@@ -179,7 +179,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|extension| extension == "csv"))
         .collect();
-    files.sort();
+    files.sort_unstable();
     Ok(files)
 }
 

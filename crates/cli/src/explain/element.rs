@@ -4,21 +4,21 @@ use bitmma_analysis::Dyadic;
 use bitmma_analysis::account::Loss;
 use bitmma_analysis::element::json::{Page, what};
 use bitmma_analysis::element::{Addition, Departure, Element, Event, Other, Step, follow};
+use bitmma_document::{Table, style};
 use bitmma_engine::formats::Format;
 use bitmma_engine::formats::text::display;
 use bitmma_engine::gemm::{MAX_STEP, Schedule, Shapes, Target as Along};
 use bitmma_engine::{Case, GemmOptions, Matrix, Operands, shape_text};
+use bitmma_probe::differ::RULES;
 
 use super::{Arguments, picture};
 use crate::count::{MOST, count};
 use crate::failure::{Failure, Outcome, Within};
 use crate::files::Source;
 use crate::operands::{self, check_scales};
-use crate::table::Table;
 use crate::target::Target;
 use crate::values::Inputs;
-use crate::which::RULES;
-use crate::{describe, json, output, style};
+use crate::{describe, json, output};
 
 const HEADING: &str = "Element of D, with A and B from files";
 
@@ -284,7 +284,7 @@ fn table(target: &Target, element: &Element) -> String {
         }
     }
     flush(&mut folded, &mut table, "nothing is lost");
-    table.render()
+    table.render(crate::layout::width())
 }
 
 fn nonzero(text: &str) -> String {

@@ -1,6 +1,7 @@
 //! Each step as a table.
 
 use bitmma_analysis::number;
+use bitmma_document::{Table, style};
 use bitmma_engine::arithmetic::exact::{self, Exact};
 use bitmma_engine::arithmetic::trace::{Reading, TermName, Why};
 use bitmma_engine::arithmetic::{Conversion, ResultFlush, Step, Term};
@@ -8,8 +9,7 @@ use bitmma_engine::formats::text::display;
 use bitmma_engine::formats::{Class, Format, Real, Rounding, decode};
 
 use crate::bits::{Line, draw};
-use crate::table::Table;
-use crate::{describe, style};
+use crate::describe;
 
 /// What rounding took away, in decimal; empty if nothing.
 fn rounding_loss(before: Real, after: u64, format: &Format) -> String {
@@ -74,7 +74,7 @@ pub(super) fn readings(steps: &[&Step]) -> String {
             }
         }
         if !table.is_empty() {
-            text += &format!("\n{}\n{}", style::lost(heading), table.render());
+            text += &format!("\n{}\n{}", style::lost(heading), table.render(crate::layout::width()));
         }
     }
     text
@@ -156,7 +156,7 @@ pub(super) fn aligned(
     table.row(["sum".to_owned(), String::new(), String::new(), sum_bits, total, String::new()]);
     let mut text = format!(
         "\n{maximum} = {exponent}; cut ({rounding}) to {fraction_bits} bits below it\n{}{zeros}",
-        table.render()
+        table.render(crate::layout::width())
     );
     if !moved.is_empty() {
         let unit = "one unit of the last bit more than stands left of the bar";
@@ -202,7 +202,7 @@ pub(super) fn exact_sum(terms: &[Term], sum: Real) -> String {
     }
     let cells = ["sum".to_owned(), style::strong(&number::text(sum))];
     table.row(cells.into_iter().chain(bits(shown.len())));
-    format!("summed exactly\n{}{zeros}", table.render())
+    format!("summed exactly\n{}{zeros}", table.render(crate::layout::width()))
 }
 
 /// rho: an exact value becomes a number.
@@ -274,5 +274,5 @@ pub(super) fn binaries(steps: &[&Step]) -> String {
         0 => String::new(),
         count => style::dim(&format!("{count} operations on zeros")) + "\n",
     };
-    table.render() + &idle
+    table.render(crate::layout::width()) + &idle
 }

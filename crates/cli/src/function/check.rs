@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use bitmma_document::style;
 use bitmma_engine::Architecture;
 use bitmma_engine::formats::F32;
 use bitmma_engine::formats::text::display;
@@ -10,7 +11,7 @@ use bitmma_files::reading;
 
 use super::{Arguments, accepted};
 use crate::failure::{Failure, Outcome, Within};
-use crate::{json, output, style};
+use crate::{json, output};
 
 /// Differences that are printed.
 const SHOWN: usize = 20;

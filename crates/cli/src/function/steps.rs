@@ -1,18 +1,22 @@
 //! The steps of an evaluation, in words.
 
+use bitmma_document::{Table, style};
 use bitmma_engine::formats::F32;
 use bitmma_engine::formats::text::display;
 use bitmma_engine::functions::ptx::Form;
 use bitmma_engine::functions::{Function, Step, Terms};
 
 use super::Evaluated;
-use crate::table::Table;
-use crate::{describe, style};
+use crate::describe;
 
 /// A heading, and a line for each step.
 pub(super) fn text(form: Form, one: &Evaluated) -> String {
     let pairs: Vec<(&str, String)> = pairs(form, one);
-    format!("{}\n{}", style::strong(&display(&F32, one.x.into())), Table::pairs(&pairs, 110).render())
+    format!(
+        "{}\n{}",
+        style::strong(&display(&F32, one.x.into())),
+        Table::pairs(&pairs, 110).render(crate::layout::width())
+    )
 }
 
 /// The same as one text for each step.

@@ -1,13 +1,13 @@
 //! `bitmma kernel show`.
 
+use bitmma_document::{Table, style};
 use bitmma_ptx::{Compiler, Doubt, FormUse, Kernel, Program, Survey};
 use serde::Serialize;
 
 use super::source::Read;
 use super::{Show, compiler};
 use crate::failure::{Failure, Within};
-use crate::table::Table;
-use crate::{json, output, style};
+use crate::{json, output};
 
 pub(super) fn run(show: &Show) -> Result<(), Failure> {
     let Read { program, entry, target } = show.source.read()?;
@@ -120,7 +120,7 @@ impl Entry {
             for parameter in kernel.parameters() {
                 table.row([parameter.name.to_owned(), parameter.kind.to_owned()]);
             }
-            text += &table.render();
+            text += &table.render(crate::layout::width());
         } else {
             text += "\n";
         }
@@ -135,7 +135,7 @@ impl Entry {
                 form.standing.remark(),
             ]);
         }
-        text += &format!("\n{}\n", table.render());
+        text += &format!("\n{}\n", table.render(crate::layout::width()));
         let counts: Vec<String> =
             self.counts().iter().map(|(word, count)| format!("{count} {word}")).collect();
         text += &format!("{}: {}\n", output::counted(forms.len(), "form"), counts.join(", "));

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use bitmma_document::{Table, style};
 use bitmma_engine::{Case, Error, Fault, Model, Revision, Signature, catalogue, model_of};
 use bitmma_verify::campaign::{Identity, Kept, Settled, Shard, Verdict};
 use bitmma_verify::recording::{self, Answer};
@@ -12,8 +13,7 @@ use super::{Outcomes, shown};
 use crate::failure::Failure;
 use crate::json::object;
 use crate::recorded::{names, write_case, write_head};
-use crate::table::Table;
-use crate::{explore, json, style, whole};
+use crate::{explore, json, whole};
 
 /// Digits in groups of three.
 pub(crate) fn grouped(number: u64) -> String {
@@ -99,13 +99,13 @@ pub(super) fn text(outcomes: &[Outcomes]) -> String {
             pairs.push(("digest", digest.clone()));
         }
         pairs.push(("verdict", words));
-        text += &Table::pairs(&pairs, 120).render();
+        text += &Table::pairs(&pairs, 120).render(crate::layout::width());
         if !summary.mismatches.is_empty() {
             let mut table = Table::new(&["family or feature", ">mismatches"]);
             for (kind, count) in &summary.mismatches {
                 table.row([kind.clone(), grouped(*count)]);
             }
-            text += &format!("\n{}", table.render());
+            text += &format!("\n{}", table.render(crate::layout::width()));
         }
         if let Some(signature) = &one.signature {
             let lines: Vec<String> = shown(summary).iter().map(|kept| kept.line(&signature.d)).collect();
@@ -126,7 +126,7 @@ pub(super) fn text(outcomes: &[Outcomes]) -> String {
                     rivals.collect::<Vec<_>>().join(", "),
                 ]);
             }
-            text += &format!("\n{}", table.render());
+            text += &format!("\n{}", table.render(crate::layout::width()));
         }
         text.push('\n');
     }

@@ -1,9 +1,11 @@
 //! Steps and numbers as JSON: types with `Serialize`, the same in the command and in the C library.
 
+use std::fmt;
+
 use bitmma_arithmetic::special::Special;
 use bitmma_arithmetic::trace::{Reading, Why};
 use bitmma_arithmetic::{Step, Term};
-use bitmma_formats::text::{hex, to_f64_bits};
+use bitmma_formats::text::{decimal, hex, to_f64_bits};
 use bitmma_formats::{F64, Format, Overflow, Real, Rounding, encode};
 use serde::Serialize;
 
@@ -55,6 +57,17 @@ impl Coded {
     /// A NaN of whatever code.
     pub fn any_nan(format: &Format) -> Coded {
         Coded { value: Number::from(f64::NAN), code: None, format: format.name }
+    }
+}
+
+/// `1.5 (0x3e00)`.
+impl fmt::Display for Coded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.value {
+            Number::Finite(value) => f.write_str(&decimal(*value))?,
+            Number::Other(word) => f.write_str(word)?,
+        }
+        self.code.as_ref().map_or(Ok(()), |code| write!(f, " ({code})"))
     }
 }
 

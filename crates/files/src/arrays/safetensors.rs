@@ -210,7 +210,7 @@ fn choose<'m>(
     let wrong = |problem: String| Error(format!("{file}: {problem}"));
     let listed = || {
         let mut sorted: Vec<&String> = names.iter().collect();
-        sorted.sort();
+        sorted.sort_unstable();
         let mut lines: Vec<String> = sorted
             .iter()
             .take(LISTED)

@@ -61,7 +61,7 @@ pub(crate) fn fit(space: &Space, observations: &Observations) -> Vec<Fitted> {
         }
     }
     // none at once: the best of each kind, thoroughly
-    fitted.sort_by_key(|fitted| fitted.contradictions);
+    nearest_first(&mut fitted);
     let mut kinds = Kinds::new(1);
     fitted.retain(|fitted| kinds.takes(&fitted.model));
     fitted.truncate(THOROUGHLY);
@@ -76,15 +76,20 @@ pub(crate) fn fit(space: &Space, observations: &Observations) -> Vec<Fitted> {
         }
     }
     // still none: other families and all that hides each other, from the nearest
-    fitted.sort_by_key(|fitted| fitted.contradictions);
+    nearest_first(&mut fitted);
     for one in fitted.iter_mut().take(NEAREST) {
         *one = descend(space, observations, one.clone(), &|_| neighbourhood(), &observations.fitting);
         if one.contradictions == 0 {
             return vec![one.clone()];
         }
     }
-    fitted.sort_by_key(|fitted| fitted.contradictions);
+    nearest_first(&mut fitted);
     fitted
+}
+
+/// Fewest contradictions first; equal ones stay as they were.
+fn nearest_first(models: &mut [Fitted]) {
+    models.sort_by_key(|fitted| fitted.contradictions);
 }
 
 /// Counts models by family and by what surrounds them, so that no kind crowds out the others.
@@ -208,7 +213,7 @@ fn ranked(
         counted.min_by_key(|fitted| fitted.contradictions)
     };
     let mut ranked: Vec<Fitted> = structures.into_par_iter().filter_map(by_plain).collect();
-    ranked.sort_by_key(|fitted| fitted.contradictions);
+    nearest_first(&mut ranked);
     let mut kinds = Kinds::new(EACH);
     ranked.retain(|fitted| kinds.takes(&fitted.model));
     ranked.truncate(followed);

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use bitmma_document::html::{Heading, Section, document, escaped as escape, table};
 use bitmma_engine::{Case, Signature};
-use bitmma_page::{Heading, Section, document, escaped as escape, table};
 
 use super::svg;
 use super::text::{case_lines, certainty, code, what_is_probed};

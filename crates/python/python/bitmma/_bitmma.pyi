@@ -425,6 +425,25 @@ class Distributions:
         """
 
 @final
+class Document:
+    """
+    A result as people read it.
+    """
+    def __new__(cls, /, json: str) -> Document:
+        """
+        From what `__reduce__` gives.
+        """
+    def __reduce__(self, /) -> tuple[Any, tuple]: ...
+    def html(self, /) -> str:
+        """
+        The body of a page.
+        """
+    def text(self, /, width: SupportsIndex | None = None) -> str:
+        """
+        The lines that the command prints, without color; folded to so many columns, if a width is given.
+        """
+
+@final
 class Entry:
     """
     The error of one source in one dot product.
@@ -1724,9 +1743,9 @@ def unpack(bits: SupportsIndex, packed: Any, count: SupportsIndex) -> Any:
     `count` codes of `bits` bits out of bytes, one a byte.
     """
 
-def who_computed(operands: tuple[Any, Any, Any | None, Any | None, Any | None], d: Any, formats: tuple[str, str, str | None, str, str | None], *, revision_name: str = "hardware", threads: SupportsIndex | None = None) -> str:
+def who_computed(operands: tuple[Any, Any, Any | None, Any | None, Any | None], d: Any, formats: tuple[str, str, str | None, str, str | None], *, revision_name: str = "hardware", threads: SupportsIndex | None = None) -> tuple[str, Document]:
     """
-    Which instructions compute D, as JSON. `formats` are those of A, B, C and D, and that of scale factors, where it is known.
+    Which instructions compute D, as JSON and as a document. `formats` are those of A, B, C and D, and that of scale factors, where it is known.
     """
 
 def workarounds(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, revision_name: str = "hardware", threads: SupportsIndex | None = None) -> list[Workaround]:

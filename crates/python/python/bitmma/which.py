@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any
 
-from . import _arrays, _bitmma, _page
+from . import _arrays, _bitmma
 from ._options import whole
+from ._results import Result, result
 from .errors import OptionError
 
 if TYPE_CHECKING:
     from ._arrays import Array
 
-__all__ = ["Candidate", "Mismatch", "Order", "Result", "SeparatingInput", "Which", "which"]
+__all__ = ["Candidate", "Given", "Mismatch", "Order", "SeparatingInput", "Together", "Which", "which"]
 
 
 @dataclass(frozen=True)
@@ -35,15 +34,6 @@ class Order:
     """Whether numbers beyond its largest become its largest."""
     call: str | None = None
     """A library's call: GPU, library and configuration."""
-
-    def __str__(self) -> str:
-        if self.call is not None:
-            return self.call
-        words = ["one chain along K" if self.split_k == 1 else f"K in {self.split_k} parts (steps of {self.k_step})"]
-        words += [f"moved to an FP32 sum every {self.promote_every}"] if self.promote_every else []
-        words += ["C added last"] if self.c_last else []
-        words += [f"converted to {self.output}" + (", saturated" if self.saturate else "")] if self.output else []
-        return ", ".join(words)
 
 
 @dataclass(frozen=True)
@@ -85,36 +75,9 @@ class Candidate:
     first: Mismatch | None
     """The first element that it computes otherwise."""
 
-    @property
-    def name(self) -> str:
-        """The first instruction and how many more there are."""
-        if not self.instructions:
-            return "fused multiply-adds of threads"
-        more = len(self.instructions) - 1
-        return self.instructions[0] + (f" and {more} more" if more else "")
-
-    def order(self, order: Order) -> str:
-        """An order in words; with its steps where another that matches has the same words."""
-        alike = any(other != order and str(other) == str(order) for other in self.matching)
-        return f"{order} (steps of {order.k_step})" if alike else str(order)
-
-    @property
-    def _chips(self) -> str:
-        return ", ".join(self.chips) or "any GPU"
-
-    @property
-    def _orders(self) -> list[str]:
-        """Those that match, or the nearest."""
-        named = [self.order(order) for order in self.matching[:3]] or [str(self.nearest)]
-        more = len(self.matching) - 3
-        return [*named, f"{more} more"] if more > 0 else named
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self._chips}): {self.agreeing} of {self.compared} elements, {'; '.join(self._orders)}"
-
 
 @dataclass(frozen=True)
-class Result:
+class Given:
     """What some that match give on an input that tells them apart."""
 
     value: float | str
@@ -135,12 +98,23 @@ class SeparatingInput:
     """Blocks with a scale factor other than one: ``block``, ``scale_a`` and ``scale_b``."""
     c: str | None
     """The code of C."""
-    results: list[Result]
+    results: list[Given]
     """Every result, with those that give it."""
 
 
 @dataclass(frozen=True)
-class Which:
+class Together:
+    """Some that match and give the same on every test."""
+
+    searched: bool
+    """Whether an input was searched that tells the first from each of the others."""
+    groups: list[list[tuple[int, Order]]]
+    """Each the same for every input, by argument: the index in ``Which.rows``, and the order. Between several of them no
+    input was found that differs."""
+
+
+@dataclass(frozen=True, repr=False)
+class Which(Result):
     """Which models compute D."""
 
     verdict: str
@@ -149,9 +123,8 @@ class Which:
     """Every model: those that match first, then by the elements on which they agree."""
     tests: list[SeparatingInput]
     """Inputs that tell those that match apart."""
-    together: list[list[list[tuple[int, Order]]]]
-    """Those that match and give the same on every test. Each inner list is the same for every input, by argument; between
-    several of them no input was found that differs."""
+    together: list[Together]
+    """Those that match and give the same on every test."""
     models: int
     """Models that were tried."""
     candidates: int
@@ -168,43 +141,6 @@ class Which:
 
     def __bool__(self) -> bool:
         return self.verdict != "none"
-
-    def __str__(self) -> str:
-        rows = self.matching or self.rows[:3]
-        return "\n".join([self._heading, *(f"  {row}" for row in rows)])
-
-    @property
-    def _heading(self) -> str:
-        tried = f"{self.models} models in {self.candidates} orders were tried in {self.seconds:.1f} s"
-        if not self:
-            return f"none of them computes D; {tried}. The nearest:"
-        orders = sum(len(row.matching) for row in self.matching)
-        models = "one model" if len(self.matching) == 1 else f"any of {len(self.matching)} models"
-        return f"computed by {models}, in {'one order' if orders == 1 else f'one of {orders} orders'}; {tried}:"
-
-    def _repr_html_(self) -> str:
-        rows = self.matching or self.rows[:5]
-        cells = [[row.name, row._chips, f"{row.agreeing} of {row.compared}", "; ".join(row._orders)] for row in rows]
-        text = f"<p>{escape(self._heading)}</p>" + _page.table(["model", "chips", "elements that agree", "order along K"], cells, words=True)
-        first = None if self else self.rows[0].first
-        if first is not None:
-            computed, observed = first.computed, first.observed
-            text += (
-                f"<p>The first that differs is D{list(first.element[1:])}: the nearest computes {computed['value']} ({computed['code']}), "
-                f"D has {observed['value']} ({observed['code']}).</p>"
-            )
-        for test in self.tests[:3]:
-            results = [[str(result.value), result.code, "; ".join(self._name(*one) for one in result.of[:3])] for result in test.results]
-            operands = ", ".join(f"a{pair['k']} = {pair['a']}, b{pair['k']} = {pair['b']}" for pair in test.inputs)
-            text += f"<p>An input that tells them apart (codes; every other element is zero): {operands}</p>"
-            text += _page.table(["result", "code", "computed by"], results, words=True)
-        return _bitmma.html_fragment(text)
-
-    def _name(self, row: int, order: Order) -> str:
-        return f"{self.rows[row].name}, {self.rows[row].order(order)}"
-
-    def __repr__(self) -> str:
-        return f"<bitmma.Which: {self}>"
 
 
 def which(
@@ -247,42 +183,5 @@ def which(
         None if scale_b is None else _arrays.words("scale B", scale_b, scale),
     )
     formats = (of_a, of_b, of_c, of_d, of_scale)
-    page = json.loads(
-        _bitmma.who_computed(operands, _arrays.words("D", d, of_d), formats, revision_name=revision, threads=threads)
-    )
-    return Which(
-        verdict=page["verdict"],
-        rows=[_candidate(row) for row in page["rows"]],
-        tests=[_test(test) for test in page["tests"]],
-        together=[[_places(group) for group in one["groups"]] for one in page["together"]],
-        models=page["models"],
-        candidates=page["candidates"],
-        elements=page["elements"],
-        seconds=page["seconds"],
-    )
-
-
-def _candidate(row: dict[str, Any]) -> Candidate:
-    first = row["first"]
-    return Candidate(
-        instructions=row["instructions"],
-        architectures=row["architectures"],
-        chips=row["chips"],
-        threads=row["threads"],
-        model=row["model"],
-        agreeing=row["agreeing"],
-        compared=row["compared"],
-        matching=[Order(**order) for order in row["matching"]],
-        unverified=row["unverified"],
-        nearest=Order(**row["nearest"]),
-        first=first and Mismatch(tuple(first["element"]), first["observed"], first["computed"]),
-    )
-
-
-def _places(of: list[dict[str, Any]]) -> list[tuple[int, Order]]:
-    return [(one["row"], Order(**one["configuration"])) for one in of]
-
-
-def _test(test: dict[str, Any]) -> SeparatingInput:
-    results = [Result(one["value"], one["code"], _places(one["of"])) for one in test["results"]]
-    return SeparatingInput(test["inputs"], test["scales"], test["c"], results)
+    given = _arrays.words("D", d, of_d)
+    return result(Which, _bitmma.who_computed(operands, given, formats, revision_name=revision, threads=threads))

@@ -2,9 +2,9 @@
 
 use bitmma_analysis::account::Account;
 use bitmma_analysis::compare::{self as through, Input, Reason, compare as through_all};
+use bitmma_document::html::{fragment, table, typeset};
 use bitmma_engine::formats::text::display;
 use bitmma_engine::{Architecture, Instruction};
-use bitmma_page::{fragment, table, typeset};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
 

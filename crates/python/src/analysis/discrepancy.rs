@@ -1,6 +1,6 @@
 //! `bitmma.analysis.smallest`, `matrix`: where units differ, and on how small an input.
 
-use bitmma_page::{fragment, table, typeset};
+use bitmma_document::html::{fragment, table, typeset};
 
 use bitmma_analysis::discrepancy::{self, Matrix, Parting, matrix, parting, smallest};
 use pyo3::prelude::*;

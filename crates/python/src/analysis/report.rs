@@ -37,7 +37,7 @@ impl Section {
 
     /// The part as HTML, for a notebook.
     fn html(&self) -> String {
-        bitmma_page::fragment(&self.section.html())
+        bitmma_document::html::fragment(&self.section.html())
     }
 
     /// A figure, drawn.

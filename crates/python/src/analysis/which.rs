@@ -1,44 +1,40 @@
 //! `bitmma.which`, `bitmma.diff` and elements of whole products: results as JSON, which the Python half reads.
 
 use std::path::PathBuf;
-use std::time::Instant;
 
 use bitmma_analysis::Error;
-use bitmma_analysis::apart::Rules;
 use bitmma_analysis::element::json::Page as ElementPage;
 use bitmma_analysis::element::{Other, follow};
 use bitmma_analysis::scheme::Scheme;
 use bitmma_analysis::verdict::json::Page as DiffPage;
 use bitmma_analysis::verdict::{LONGEST, Side, diff, diff_products, different};
-use bitmma_analysis::which::json::Page as WhichPage;
-use bitmma_analysis::which::{Call, Observed, which};
+use bitmma_analysis::which::{Observed, which};
 use bitmma_calls::Plan;
 use bitmma_calls::execute::schedule;
-use bitmma_calls::proposals::{Proposal, proposals};
-use bitmma_engine::formats::{F32, UE4M3, UE8M0};
+use bitmma_calls::proposals::proposals;
+use bitmma_engine::catalogue::library::scale_of_codes;
+use bitmma_engine::formats::F32;
 use bitmma_engine::gemm::{Schedule, Shapes, Target};
 use bitmma_engine::{GemmOptions, Matrix};
-use bitmma_probe::differ;
+use bitmma_probe::differ::RULES;
 use pyo3::prelude::*;
 use serde_json::to_string;
 
 use super::long;
 use crate::arrays;
 use crate::calls::raised;
+use crate::document::Document;
 use crate::error::{OptionError, Raised};
 use crate::format;
 use crate::instruction::revision;
 use crate::operands::Arrays;
 use crate::unit::Unit;
 
-/// How the probe tells models apart.
-const RULES: Rules = Rules { equivalent: differ::equivalent, differing: differ::differing };
-
 fn text(page: serde_json::Result<String>) -> PyResult<String> {
     page.map_err(|error| OptionError::new_err(error.to_string()))
 }
 
-/// Which instructions compute D, as JSON. `formats` are those of A, B, C and D, and that of scale factors, where it is known.
+/// Which instructions compute D, as JSON and as a document. `formats` are those of A, B, C and D, and that of scale factors, where it is known.
 #[pyfunction]
 #[pyo3(signature = (operands, d, formats, *, revision_name = "hardware", threads = None))]
 pub(crate) fn who_computed<'py>(
@@ -48,7 +44,7 @@ pub(crate) fn who_computed<'py>(
     formats: (String, String, Option<String>, String, Option<String>),
     revision_name: &str,
     threads: Option<usize>,
-) -> PyResult<String> {
+) -> PyResult<(String, Document)> {
     let revision = revision(revision_name)?;
     let (of_a, of_b, of_c, of_d, of_scale) = formats;
     let Arrays(a, b, c, scale_a, scale_b) = operands;
@@ -59,10 +55,9 @@ pub(crate) fn who_computed<'py>(
     let scale = |name: &str, array: &Bound<'_, PyAny>, along: usize| -> PyResult<Matrix> {
         let format = match &of_scale {
             Some(name) => format::row(name)?,
-            // 16 elements share a UE4M3 factor, more a UE8M0 one
             None => {
                 let size: usize = array.getattr("shape")?.get_item(along)?.extract()?;
-                if size > 0 && a.columns().div_ceil(size) <= 16 { UE4M3 } else { UE8M0 }
+                scale_of_codes(a.columns(), size)
             }
         };
         arrays::matrix(name, format, array)
@@ -72,8 +67,7 @@ pub(crate) fn who_computed<'py>(
     let scale_b =
         scale_b.map(|array| scale("scale B", &array, array.getattr("ndim")?.extract::<usize>()? - 2));
     let (scale_a, scale_b) = (scale_a.transpose()?, scale_b.transpose()?);
-    let start = Instant::now();
-    let page = long(py, threads, None, |_| {
+    let found = long(py, threads, None, |_| {
         let observed = Observed {
             a: &a,
             b: &b,
@@ -82,20 +76,9 @@ pub(crate) fn who_computed<'py>(
             scale_b: scale_b.as_ref(),
             d: &d,
         };
-        let plain = c.is_none() && scale_a.is_none();
-        let calls = if plain { calls(&a, &b, &d) } else { vec![] };
-        let found = which(&observed, calls, revision, &RULES)?;
-        Ok(WhichPage::new(&observed, &found, start.elapsed().as_secs_f64()))
+        which(&observed, proposals(&observed.shapes(), d.format()), revision, &RULES)
     })?;
-    text(to_string(&page))
-}
-
-/// The library's calls that are tried.
-fn calls(a: &Matrix, b: &Matrix, d: &Matrix) -> Vec<Call> {
-    let all = proposals((a.rows(), b.columns(), a.columns()), (a.format(), b.format(), d.format()));
-    let call =
-        |Proposal { name, architecture, target, schedule, .. }| Call { name, architecture, target, schedule };
-    all.into_iter().map(call).collect()
+    Ok((text(to_string(&found))?, found.document().into()))
 }
 
 /// Two units compared, as JSON.

@@ -90,11 +90,7 @@ fn what_diff_finds() {
             }
         };
         let (left, right) = (side(left), side(right));
-        let Ok(found) = diff(
-            &left,
-            &right,
-            &bitmma_analysis::apart::Rules { equivalent: differ::equivalent, differing: differ::differing },
-        ) else {
+        let Ok(found) = diff(&left, &right, &differ::RULES) else {
             continue;
         };
         let (Verdict::Differs(case, _), Some((x, y))) = (&found.verdict, found.results) else { continue };

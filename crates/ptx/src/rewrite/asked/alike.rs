@@ -25,7 +25,7 @@ pub(super) fn alike(function: &Function, uses: &Uses) -> Vec<usize> {
             sources.push(named(uses, &first, at, operand, function));
         }
         if matches!(instruction.name(), "mul" | "add" | "min" | "max") && sources.len() == 2 {
-            sources.sort();
+            sources.sort_unstable();
         }
         // which of its results a register is, is where it is among them
         if let Operand::Vector(all) = &instruction.operands[0] {

@@ -169,7 +169,7 @@ fn remove_oldest(folder: &Path, most: u64) -> std::io::Result<()> {
             }
         }
     }
-    files.sort();
+    files.sort_unstable();
     let mut bytes: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
     if bytes <= most {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The colors of the output. They are dropped if the output is not a terminal.
+//! The styles of a text, as the codes of a terminal: pages turn them into classes, and what is no terminal drops them.
 
 use anstyle::{AnsiColor, Style};
 
@@ -7,26 +7,26 @@ fn styled(style: Style, text: &str) -> String {
 }
 
 /// Headings and the result itself.
-pub(crate) fn strong(text: &str) -> String {
+pub fn strong(text: &str) -> String {
     styled(Style::new().bold(), text)
 }
 
 /// What matters less: padding zeros, units, remarks.
-pub(crate) fn dim(text: &str) -> String {
+pub fn dim(text: &str) -> String {
     styled(Style::new().dimmed(), text)
 }
 
 /// What was lost, and what differs.
-pub(crate) fn lost(text: &str) -> String {
+pub fn lost(text: &str) -> String {
     styled(AnsiColor::Red.on_default(), text)
 }
 
 /// What agrees.
-pub(crate) fn good(text: &str) -> String {
+pub fn good(text: &str) -> String {
     styled(AnsiColor::Green.on_default(), text)
 }
 
 /// The word `error:`.
-pub(crate) fn error(text: &str) -> String {
+pub fn error(text: &str) -> String {
     styled(AnsiColor::Red.on_default().bold(), text)
 }

@@ -1,6 +1,5 @@
 //! The HTML of bitmma: the report, the pages of probes and of comparisons, and what notebooks show. One style for light and
 //! dark screens, phones and paper; nothing is loaded from elsewhere. Pages are well-formed XML, too.
-#![forbid(unsafe_code)]
 
 mod typeset;
 
@@ -9,9 +8,9 @@ use std::fmt::Write as _;
 pub use typeset::{Level, escaped, runs, typeset};
 
 /// The style of every page, for a page that is written elsewhere: it is that of `<body class="bitmma">`.
-pub const STYLE: &str = include_str!("style.css");
+pub const STYLE: &str = include_str!("html/style.css");
 /// Shows one of the parts below an element of class `choice`, and a menu to choose it.
-const SCRIPT: &str = include_str!("choice.js");
+const SCRIPT: &str = include_str!("html/choice.js");
 
 /// A part of a page.
 #[derive(Clone, Debug)]
@@ -116,13 +115,19 @@ pub fn heat(headings: &[String], rows: impl IntoIterator<Item = (String, Vec<Hea
 
 /// What a terminal shows, as HTML: bold, dim and coloured by the codes that the command writes.
 pub fn terminal(text: &str) -> String {
-    let mut out = "<pre>".to_owned();
+    format!("<pre>{}</pre>\n", styled(text))
+}
+
+/// A styled text in a line of HTML.
+pub fn styled(text: &str) -> String {
+    let mut out = String::new();
     let mut open = 0;
     for (index, part) in text.split("\u{1b}[").enumerate() {
         let (code, rest) = if index == 0 { ("", part) } else { part.split_once('m').unwrap_or(("0", part)) };
         let class = match code {
             "1" => "strong",
             "2" => "dim",
+            "32" => "good",
             code if code.starts_with('3') || code.starts_with('9') => "lost",
             "0" | "" => "",
             _ => "other",
@@ -135,7 +140,7 @@ pub fn terminal(text: &str) -> String {
         }
         out += &escaped(rest);
     }
-    out + &"</span>".repeat(open) + "</pre>\n"
+    out + &"</span>".repeat(open)
 }
 
 #[cfg(test)]

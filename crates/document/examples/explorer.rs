@@ -1,6 +1,6 @@
 //! Writes the explorer's page with its WebAssembly module inside, for `web/build`: `explorer MODULE.wasm PAGE.html`.
 //!
-//! It is an example of this crate, which has no dependencies: one of `bitmma-web` would first compile everything that the
+//! It is an example of this crate, which has few dependencies: one of `bitmma-web` would first compile everything that the
 //! module is made of for this machine, too.
 
 use std::error::Error;

@@ -1,9 +1,10 @@
-//! Tables of text: a heading, a rule, rows; columns three blanks apart, and no frame.
+//! Tables. In a terminal: a heading, a rule, rows; columns three blanks apart, and no frame.
 
 use anstream::adapter::strip_str;
-use unicode_width::UnicodeWidthStr;
+use serde::{Deserialize, Serialize};
 
-use crate::layout::{self, shown_width, wrapped};
+use crate::fold::{shown_width, wrapped};
+use crate::html::{Heading, escaped, styled, table, terminal};
 use crate::style;
 
 /// Blanks between columns.
@@ -21,8 +22,9 @@ const TOWER: usize = 6;
 /// How far a last column below the others is indented.
 const INDENT: usize = 4;
 
-/// A table under construction.
-pub(crate) struct Table {
+/// A table: headings, and rows of cells, which are styled texts of one or more lines.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Table {
     /// Empty where it has none.
     headings: Vec<String>,
     /// Of each column, whether it is aligned to the right.
@@ -34,11 +36,15 @@ pub(crate) struct Table {
     less: Vec<usize>,
     /// A column that is never folded.
     kept: Option<usize>,
+    /// Columns that it takes at most.
+    widest: Option<usize>,
+    /// What is said below it.
+    note: String,
 }
 
 impl Table {
     /// A table with these headings; one that starts with `>` aligns its column to the right.
-    pub(crate) fn new<H: AsRef<str>>(headings: &[H]) -> Table {
+    pub fn new<H: AsRef<str>>(headings: &[H]) -> Table {
         let plain = headings.iter().map(|heading| heading.as_ref().trim_start_matches('>'));
         Table {
             headings: plain.map(style::strong).collect(),
@@ -47,59 +53,82 @@ impl Table {
             gap: GAP,
             less: Vec::new(),
             kept: None,
+            widest: None,
+            note: String::new(),
         }
     }
 
     /// Names and what they stand for, without a heading, wrapped to `width`.
-    pub(crate) fn pairs<N: AsRef<str>>(pairs: &[(N, String)], width: usize) -> Table {
-        let width = layout::width().map_or(width, |room| room.min(width));
-        let names = pairs.iter().map(|(name, _)| name.as_ref().width()).max().unwrap_or(0);
-        let room = width.saturating_sub(names + 2 * PAIR).max(NARROW);
-        let row = |(name, text): &(N, String)| vec![style::dim(name.as_ref()), wrapped(text, room)];
+    pub fn pairs<N: AsRef<str>>(pairs: &[(N, String)], width: usize) -> Table {
+        let row = |(name, text): &(N, String)| vec![style::dim(name.as_ref()), text.clone()];
         let rows = pairs.iter().map(row).collect();
-        Table { headings: Vec::new(), right: vec![false; 2], rows, gap: PAIR, less: Vec::new(), kept: None }
+        Table { gap: PAIR, widest: Some(width), rows, right: vec![false; 2], ..Table::new::<&str>(&[]) }
     }
 
     /// One row more; a cell may have several lines.
-    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
     }
 
     /// Whether it has no rows.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// Columns that may be left out where the terminal is narrow, the first one first.
-    pub(crate) fn less(mut self, columns: &[usize]) -> Table {
+    pub fn less(mut self, columns: &[usize]) -> Table {
         self.less = columns.to_vec();
         self
     }
 
     /// A column that is never folded: a picture made of letters.
-    pub(crate) fn keep(mut self, column: usize) -> Table {
+    pub fn keep(mut self, column: usize) -> Table {
         self.kept = Some(column);
         self
     }
 
-    /// The table as lines without trailing blanks, each ended by a line feed: as wide as it is, or to fit the terminal.
-    pub(crate) fn render(&self) -> String {
-        let all: Vec<usize> = (0..self.right.len()).collect();
+    /// A sentence straight below the table.
+    pub fn note(mut self, note: &str) -> Table {
+        self.note = note.to_owned();
+        self
+    }
+
+    /// The table as lines without trailing blanks, each ended by a line feed: as wide as it is, or to fit into `width`
+    /// columns of a terminal.
+    pub fn render(&self, width: Option<usize>) -> String {
+        let note = if self.note.is_empty() { String::new() } else { style::dim(&self.note) + "\n" };
+        let room = self.widest.map_or(width, |widest| Some(width.map_or(widest, |width| width.min(widest))));
+        match room {
+            Some(room) if self.headings.is_empty() => self.paired(room),
+            Some(room) => self.fitted(room) + &note,
+            None => self.lines(&self.all(), &self.widths(), RULE) + &note,
+        }
+    }
+
+    fn all(&self) -> Vec<usize> {
+        (0..self.right.len()).collect()
+    }
+
+    /// Names, and texts folded to what is left beside them.
+    fn paired(&self, room: usize) -> String {
         let natural = self.widths();
-        let Some(room) = layout::width() else { return self.lines(&all, &natural) };
-        let mut shown = all;
+        let left = room.saturating_sub(natural[0] + 2 * PAIR).max(NARROW);
+        self.lines(&[0, 1], &[natural[0], left], RULE)
+    }
+
+    /// Texts folded, columns left out, the last below the others, or each row a block: the first that fits.
+    fn fitted(&self, room: usize) -> String {
+        let natural = self.widths();
+        let mut shown = self.all();
         let mut less = self.less.iter();
         loop {
             if let Some(widths) = self.fitting(&shown, &natural, room) {
-                return self.lines(&shown, &widths) + &self.left_out(&shown);
+                return self.lines(&shown, &widths, room) + &self.left_out(&shown);
             }
             let Some(column) = less.next() else { break };
             shown.retain(|one| one != column);
         }
-        match self.headings.is_empty() {
-            true => self.lines(&shown, &natural),
-            false => self.below(&shown, &natural, room).unwrap_or_else(|| self.stacked(room)),
-        }
+        self.below(&shown, &natural, room).unwrap_or_else(|| self.stacked(room))
     }
 
     /// What each column takes.
@@ -178,7 +207,7 @@ impl Table {
         let mut text = String::new();
         self.write(&mut text, &self.headings, first, &widths);
         under(&mut text, &self.headings);
-        self.rule(&mut text, first, &widths);
+        self.rule(&mut text, first, &widths, room);
         for row in &self.rows {
             self.write(&mut text, row, first, &widths);
             under(&mut text, row);
@@ -192,18 +221,17 @@ impl Table {
             let cells = self.headings.iter().zip(row).filter(|(_, cell)| !cell.is_empty());
             let pairs: Vec<(String, String)> =
                 cells.map(|(heading, cell)| (strip_str(heading).to_string(), cell.clone())).collect();
-            let table = Table::pairs(&pairs, room);
-            table.lines(&[0, 1], &table.widths())
+            Table::pairs(&pairs, room).paired(room)
         });
         blocks.collect::<Vec<_>>().join("\n")
     }
 
     /// Heading, rule and rows of these columns.
-    fn lines(&self, shown: &[usize], widths: &[usize]) -> String {
+    fn lines(&self, shown: &[usize], widths: &[usize], room: usize) -> String {
         let mut text = String::new();
         if !self.headings.is_empty() {
             self.write(&mut text, &self.headings, shown, widths);
-            self.rule(&mut text, shown, widths);
+            self.rule(&mut text, shown, widths, room);
         }
         for row in &self.rows {
             self.write(&mut text, row, shown, widths);
@@ -211,10 +239,9 @@ impl Table {
         text
     }
 
-    fn rule(&self, text: &mut String, shown: &[usize], widths: &[usize]) {
+    fn rule(&self, text: &mut String, shown: &[usize], widths: &[usize], room: usize) {
         let rule = shown.iter().map(|column| widths[*column] + self.gap).sum::<usize>();
-        let longest = layout::width().unwrap_or(RULE).min(RULE);
-        text.extend(std::iter::repeat_n('─', rule.saturating_sub(1).min(longest)).chain(['\n']));
+        text.extend(std::iter::repeat_n('─', rule.saturating_sub(1).min(room.min(RULE))).chain(['\n']));
     }
 
     /// As many lines as the cell with the most has.
@@ -244,6 +271,29 @@ impl Table {
     }
 }
 
+impl Table {
+    /// The table as HTML: a column that is never folded keeps its blanks.
+    pub(crate) fn html(&self) -> String {
+        let headings: Vec<Heading> = self
+            .headings
+            .iter()
+            .zip(&self.right)
+            .map(|(heading, right)| (escaped(&strip_str(heading).to_string()), *right))
+            .collect();
+        let cell = |(column, text): (usize, &String)| match self.kept == Some(column) {
+            true => terminal(text),
+            false => styled(text).replace('\n', "<br/>"),
+        };
+        let rows = self.rows.iter().map(|row| row.iter().enumerate().map(cell).collect());
+        let note = if self.note.is_empty() {
+            String::new()
+        } else {
+            format!("<p class=\"dim\">{}</p>\n", styled(&self.note))
+        };
+        table(&headings, rows) + &note
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Table;
@@ -253,7 +303,7 @@ mod tests {
         let mut table = Table::new(&["name", ">value"]);
         table.row(["a".to_owned(), "\u{1b}[1m-0.5\u{1b}[0m".to_owned()]);
         table.row(["longer".to_owned(), "12\n3456789".to_owned()]);
-        let plain = anstream::adapter::strip_str(&table.render()).to_string();
+        let plain = anstream::adapter::strip_str(&table.render(None)).to_string();
         let rule = "─".repeat(18);
         let wanted =
             format!("name       value\n{rule}\na           -0.5\nlonger        12\n         3456789\n");
