@@ -4,15 +4,11 @@ mod plans;
 
 use std::path::Path;
 
-use bitmma_analysis::describe::input;
-use bitmma_analysis::verdict::json::Page;
-use bitmma_analysis::verdict::{Diff, Parameter, Share, Side, Verdict, diff};
+use bitmma_analysis::verdict::{Diff, Side, Verdict, diff};
 use bitmma_calls::Plan;
-use bitmma_document::{Table, style};
 use bitmma_engine::Architecture;
 use bitmma_engine::catalogue::library::{Product, choose};
 use bitmma_engine::formats::Format;
-use bitmma_engine::formats::text::display;
 use bitmma_files::reading;
 use bitmma_probe::differ::RULES;
 
@@ -140,66 +136,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let found = diff(&side(&left), &side(&right), &RULES)
         .map_err(|error| Failure::new(format!("{} and {}: {error}", left.name, right.name)))?;
     if arguments.json {
-        json::print(&Page::of_models(&left.name, &right.name, &found))?;
-        return Ok(outcome(&found.verdict));
+        json::print(&found)?;
+        return Ok(outcome(&found));
     }
-    let Diff { k, verdict, parameters, results, share, models: [x, y] } = found;
-    let mut text = heading(&left.name, &right.name);
-    text += &match &verdict {
-        Verdict::Same(why) => format!(
-            "{}: {why}{}\n",
-            style::good("same model: the same bits for every input"),
-            if x.nan_code == y.nan_code { "" } else { "; only the codes of NaN differ" }
-        ),
-        Verdict::Unknown(_) => format!("no difference found: {}\n", verdict.reason()),
-        Verdict::Differs(case, _) => format!(
-            "{} at K = {k}: {}\n  {}  →  {} and {}\n",
-            style::lost("they differ"),
-            verdict.reason(),
-            input(&x, case),
-            results.map_or(String::new(), |(d, _)| display(&x.d, d)),
-            results.map_or(String::new(), |(_, d)| display(&y.d, d)),
-        ),
-    };
-    if let Some(Share { normal, adversarial, cases_normal, cases_adversarial }) = &share {
-        text += &format!(
-            "of {cases_normal} inputs from N(0,1), {normal} differ; of {cases_adversarial} adversarial ones, {adversarial}\n"
-        );
-    }
-    text += &table(&parameters, matches!(verdict, Verdict::Same(_)), "models");
-    if let Verdict::Differs(case, _) = &verdict {
+    let mut document = found.document();
+    if let (Verdict::Differs(case, _), [x, y]) = (&found.verdict, &found.models[..]) {
         if left.found.is_some() && right.found.is_some() {
-            text += &explore::hint(&[&left.name, &right.name], arguments.revision.revision, case);
+            document =
+                document.text(explore::hint(&[&left.name, &right.name], arguments.revision.revision, case));
         }
         for (side, model) in [(left, x), (right, y)] {
-            let side = Target { model, k: Some(k), ..side };
+            let side = Target { model: model.clone(), k: Some(found.k), ..side };
             let inputs = Inputs { case: case.clone(), notes: vec![] };
-            text += &format!("\n{}", explain::picture(&side, &inputs)?);
+            document = document.picture(&explain::picture(&side, &inputs)?);
         }
     }
-    output::print(&text)?;
-    Ok(outcome(&verdict))
+    output::document(&document)?;
+    Ok(outcome(&found))
 }
 
-fn outcome(verdict: &Verdict) -> Outcome {
-    if matches!(verdict, Verdict::Same(_)) { Outcome::Agrees } else { Outcome::Differs }
-}
-
-fn heading(left: &str, right: &str) -> String {
-    format!("{}\n{}\n\n", style::strong(left), style::strong(right))
-}
-
-fn table(parameters: &[Parameter], is_same: bool, of: &str) -> String {
-    if parameters.is_empty() {
-        return String::new();
-    }
-    let mut table = Table::new(&["parameter", "first", "second"]);
-    for one in parameters {
-        table.row([style::strong(&one.parameter), one.in_left.clone(), one.in_right.clone()]);
-    }
-    let heading = match is_same {
-        true => "written differently, without effect:".to_owned(),
-        false => format!("what differs in the {of}:"),
-    };
-    format!("\n{heading}\n{}", table.render(crate::layout::width()))
+fn outcome(found: &Diff) -> Outcome {
+    if matches!(found.verdict, Verdict::Same(_)) { Outcome::Agrees } else { Outcome::Differs }
 }

@@ -115,11 +115,11 @@ pub fn heat(headings: &[String], rows: impl IntoIterator<Item = (String, Vec<Hea
 
 /// What a terminal shows, as HTML: bold, dim and coloured by the codes that the command writes.
 pub fn terminal(text: &str) -> String {
-    format!("<pre>{}</pre>\n", styled(text))
+    format!("<pre>{}</pre>\n", styled(text, escaped))
 }
 
-/// A styled text in a line of HTML.
-pub fn styled(text: &str) -> String {
+/// A styled text in a line of HTML; `set` makes HTML of what has one style: [`escaped`] or [`typeset`].
+pub fn styled(text: &str, set: fn(&str) -> String) -> String {
     let mut out = String::new();
     let mut open = 0;
     for (index, part) in text.split("\u{1b}[").enumerate() {
@@ -138,7 +138,7 @@ pub fn styled(text: &str) -> String {
             let _ = write!(out, "<span class=\"{class}\">");
             open += 1;
         }
-        out += &escaped(rest);
+        out += &set(rest);
     }
     out + &"</span>".repeat(open)
 }

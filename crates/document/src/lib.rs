@@ -24,6 +24,8 @@ enum Block {
     Text(String),
     /// A table, with a column for each heading.
     Table(Table),
+    /// Lines whose blanks count: never folded.
+    Picture(String),
 }
 
 /// A result, as people read it. The first text is the answer.
@@ -42,7 +44,7 @@ impl Document {
     #[must_use]
     pub fn text(mut self, text: impl Into<String>) -> Document {
         let text = text.into();
-        let text = text.trim_end_matches('\n');
+        let text = text.trim_matches('\n');
         if !text.is_empty() {
             self.blocks.push(Block::Text(text.to_owned()));
         }
@@ -58,11 +60,21 @@ impl Document {
         self
     }
 
+    /// A picture made of letters more; an empty one adds nothing.
+    #[must_use]
+    pub fn picture(mut self, text: &str) -> Document {
+        if !text.is_empty() {
+            self.blocks.push(Block::Picture(text.trim_end_matches('\n').to_owned()));
+        }
+        self
+    }
+
     /// Lines for a terminal of `width` columns, or as wide as they are; a blank line between the parts.
     pub fn terminal(&self, width: Option<usize>) -> String {
         let lines = |block: &Block| match block {
             Block::Text(text) => width.map_or_else(|| text.clone(), |width| fold::folded(text, width)) + "\n",
             Block::Table(table) => table.render(width),
+            Block::Picture(text) => format!("{text}\n"),
         };
         self.blocks.iter().map(lines).collect::<Vec<_>>().join("\n")
     }
@@ -75,8 +87,9 @@ impl Document {
     /// The body of a page.
     pub fn html(&self) -> String {
         let part = |block: &Block| match block {
-            Block::Text(text) => format!("<p class=\"lines\">{}</p>\n", html::styled(text)),
+            Block::Text(text) => format!("<p class=\"lines\">{}</p>\n", html::styled(text, html::escaped)),
             Block::Table(table) => table.html(),
+            Block::Picture(text) => html::terminal(text),
         };
         self.blocks.iter().map(part).collect()
     }

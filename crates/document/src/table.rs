@@ -4,7 +4,7 @@ use anstream::adapter::strip_str;
 use serde::{Deserialize, Serialize};
 
 use crate::fold::{shown_width, wrapped};
-use crate::html::{Heading, escaped, styled, table, terminal};
+use crate::html::{Heading, styled, table, terminal, typeset};
 use crate::style;
 
 /// Blanks between columns.
@@ -38,6 +38,8 @@ pub struct Table {
     kept: Option<usize>,
     /// Columns that it takes at most.
     widest: Option<usize>,
+    /// What is said above it.
+    title: String,
     /// What is said below it.
     note: String,
 }
@@ -54,6 +56,7 @@ impl Table {
             less: Vec::new(),
             kept: None,
             widest: None,
+            title: String::new(),
             note: String::new(),
         }
     }
@@ -87,6 +90,12 @@ impl Table {
         self
     }
 
+    /// A sentence straight above the table.
+    pub fn title(mut self, title: &str) -> Table {
+        self.title = title.to_owned();
+        self
+    }
+
     /// A sentence straight below the table.
     pub fn note(mut self, note: &str) -> Table {
         self.note = note.to_owned();
@@ -96,13 +105,14 @@ impl Table {
     /// The table as lines without trailing blanks, each ended by a line feed: as wide as it is, or to fit into `width`
     /// columns of a terminal.
     pub fn render(&self, width: Option<usize>) -> String {
-        let note = if self.note.is_empty() { String::new() } else { style::dim(&self.note) + "\n" };
         let room = self.widest.map_or(width, |widest| Some(width.map_or(widest, |width| width.min(widest))));
-        match room {
+        let table = match room {
             Some(room) if self.headings.is_empty() => self.paired(room),
-            Some(room) => self.fitted(room) + &note,
-            None => self.lines(&self.all(), &self.widths(), RULE) + &note,
-        }
+            Some(room) => self.fitted(room),
+            None => self.lines(&self.all(), &self.widths(), RULE),
+        };
+        let around = |text: &str| if text.is_empty() { String::new() } else { format!("{text}\n") };
+        around(&self.title) + &table + &around(&style::dim(&self.note))
     }
 
     fn all(&self) -> Vec<usize> {
@@ -278,19 +288,18 @@ impl Table {
             .headings
             .iter()
             .zip(&self.right)
-            .map(|(heading, right)| (escaped(&strip_str(heading).to_string()), *right))
+            .map(|(heading, right)| (typeset(&strip_str(heading).to_string()), *right))
             .collect();
         let cell = |(column, text): (usize, &String)| match self.kept == Some(column) {
             true => terminal(text),
-            false => styled(text).replace('\n', "<br/>"),
+            false => styled(text, typeset).replace('\n', "<br/>"),
         };
         let rows = self.rows.iter().map(|row| row.iter().enumerate().map(cell).collect());
-        let note = if self.note.is_empty() {
-            String::new()
-        } else {
-            format!("<p class=\"dim\">{}</p>\n", styled(&self.note))
+        let around = |text: &str, class: &str| match text.is_empty() {
+            true => String::new(),
+            false => format!("<p class=\"{class}\">{}</p>\n", styled(text, typeset)),
         };
-        table(&headings, rows) + &note
+        around(&self.title, "lines") + &table(&headings, rows) + &around(&self.note, "dim")
     }
 }
 

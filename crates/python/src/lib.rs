@@ -66,7 +66,7 @@ mod _bitmma {
             discrepancy::{Difference, difference_matrix, smallest_difference},
             report::{Section, report_parts, report_section, write_report},
             risk::{Assessed, Verdict, Witness, assess, assess_all},
-            which::{diff_plans, diff_units, follow_element, who_computed},
+            which::{diff_plans, diff_units, follow_element, order_in_words, who_computed},
         },
         calls::{check_scaled_mm, decide_call, follow_call, run_call, scale_blocks},
         command::run_command,

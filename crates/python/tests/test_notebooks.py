@@ -62,10 +62,10 @@ def test_comparisons_and_differences():
 def test_who_computed_a_product_and_where_two_part():
     tree, text = shown(bitmma.diff(("a100", "mma.m16n8k16.f32.bf16.bf16.f32"), ("h100", "wgmma.m64n8k16.f32.bf16.bf16")))
     names = ["".join(row[0].itertext()) for row in tree.iter("tr")]
-    assert "differs: " in text and "adversarial ones" in text and names == ["parameter", "L", "F", "ezero"]
+    assert "they differ at K = 16" in text and "adversarial ones" in text and names == ["parameter", "L", "F", "ezero"]
     assert text.count("T-FDPA with L=") == 2, "the pictures of both"
     tree, text = shown(bitmma.diff(INSTRUCTION, ("b200", "tcgen05 f16 f32")))
-    assert "same: " in text and "T-FDPA with L=" not in text
+    assert "same model: the same bits for every input" in text and "T-FDPA with L=" not in text
     random = np.random.default_rng(44)
     a, b = random.standard_normal((16, 96)).astype(np.float16), random.standard_normal((96, 16)).astype(np.float16)
     d = bitmma.gemm(INSTRUCTION, a, b)

@@ -86,7 +86,7 @@ def test_diff_is_that_of_the_command(left, right):
     assert (found.verdict, found.k, found.reason) == (printed["verdict"], printed["k"], printed["reason"])
     assert [vars(one) for one in found.differences] == printed["differences"]
     assert (found.inputs, found.results, found.differing) == (printed["inputs"], printed["results"], printed["differing"])
-    assert found.verdict in repr(found)
+    assert repr(found).startswith("<bitmma.Diff: " + {"same": "same model", "differs": "they differ"}[found.verdict])
 
 
 def test_diff_of_chips_files_and_plans(tmp_path):

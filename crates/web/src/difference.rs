@@ -96,7 +96,7 @@ pub(crate) fn difference(question: &Question) -> Result<Difference, Error> {
         pair,
         verdict: found.verdict.name(),
         reason: found.verdict.reason(),
-        parameters: found.parameters.clone(),
+        parameters: found.differences.clone(),
         input,
         share: found
             .share

@@ -1,19 +1,21 @@
 //! Whether two models compute the same, and if not, on which input they differ and how often.
 
-pub mod json;
+mod document;
+mod products;
 
-use bitmma_engine::Case;
-use bitmma_engine::arithmetic::{Model, Operands};
-use bitmma_engine::gemm::Target;
+use bitmma_engine::arithmetic::Model;
+use bitmma_engine::explain::json::Coded;
+use bitmma_engine::{Case, Signature};
 use bitmma_verify::apart::Rules;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use crate::apart::separating;
 use crate::describe::{lowering, model_parameters};
 use crate::discrepancy::{Answer, Difference, answer, comparable, matrix, simpler, smallest, smallest_of};
 use crate::error::{Error, option};
-use crate::scheme::Scheme;
+use crate::json::Operands;
 use crate::subject::{Subject, essence};
+
+pub use products::{LONGEST, Product, diff_products};
 
 /// One of the two.
 #[derive(Clone, Debug)]
@@ -82,21 +84,65 @@ pub struct Share {
     pub cases_adversarial: u64,
 }
 
-/// Two models compared.
-#[derive(Clone, Debug)]
+/// What both give on the input on which they differ.
+#[derive(Clone, Debug, Serialize)]
+pub struct Results {
+    /// The left one.
+    pub of_left: Coded,
+    /// The right one.
+    pub of_right: Coded,
+}
+
+/// Two sides compared: models, or the products of two plans.
+#[derive(Clone, Debug, Serialize)]
 pub struct Diff {
-    /// K at which they were compared, the smallest that both take.
+    /// The name of one.
+    pub left: String,
+    /// Of the other.
+    pub right: String,
+    /// K at which they were compared, for models the smallest that both take; 0 for products that do not differ.
     pub k: usize,
     /// What it came to.
+    #[serde(serialize_with = "in_a_word")]
     pub verdict: Verdict,
-    /// What is not the same in the models.
-    pub parameters: Vec<Parameter>,
-    /// The codes of D of both on the input that tells them apart.
-    pub results: Option<(u64, u64)>,
-    /// How often they differ; `None` where they are the same.
+    /// The verdict in a sentence.
+    reason: String,
+    /// What is not the same in them, whether or not it changes a result.
+    pub differences: Vec<Parameter>,
+    /// The operands on which they differ, as codes.
+    inputs: Option<Operands>,
+    /// What both give on them.
+    pub results: Option<Results>,
+    /// How often models differ; `None` where they are the same.
+    #[serde(rename = "differing")]
     pub share: Option<Share>,
-    /// The models as they were compared, chained to K.
-    pub models: [Model; 2],
+    /// The models as they were compared, chained to K; of products one, in whose formats the operands are.
+    #[serde(skip)]
+    pub models: Vec<Model>,
+}
+
+fn in_a_word<S: Serializer>(verdict: &Verdict, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(verdict.name())
+}
+
+impl Diff {
+    fn new(
+        names: [&str; 2],
+        k: usize,
+        verdict: Verdict,
+        differences: Vec<Parameter>,
+        models: Vec<Model>,
+    ) -> Diff {
+        let inputs = match &verdict {
+            Verdict::Differs(case, _) => {
+                Some(Operands::new(case, &Signature::of_model(String::new(), &models[0], (1, 1, k))))
+            }
+            _ => None,
+        };
+        let [left, right] = names.map(str::to_owned);
+        let reason = verdict.reason();
+        Diff { left, right, k, verdict, reason, differences, inputs, results: None, share: None, models }
+    }
 }
 
 /// Inputs of each kind that the search for the smallest tries, at most.
@@ -178,11 +224,16 @@ fn compared(
         Verdict::Differs(case, _) => result(&x, case).zip(result(&y, case)),
         _ => None,
     };
+    let results = results.map(|(of_left, of_right)| Results {
+        of_left: Coded::new(&x.d, of_left),
+        of_right: Coded::new(&y.d, of_right),
+    });
     let share = match verdict {
         Verdict::Same(_) => None,
         _ => Some(share([&x, &y], k)?),
     };
-    Ok(Diff { k, verdict, parameters: parameters(left, right, k), results, share, models: [x, y] })
+    let differences = parameters(left, right, k);
+    Ok(Diff { results, share, ..Diff::new([&left.name, &right.name], k, verdict, differences, vec![x, y]) })
 }
 
 /// Whether two models of `k` elements compute the same.
@@ -215,8 +266,7 @@ pub fn verdict(left: &Model, right: &Model, k: usize, rules: &Rules) -> Result<V
 }
 
 fn result(model: &Model, case: &Case) -> Option<u64> {
-    let Case { a, b, c, scale_a, scale_b } = case;
-    model.dot(&Operands { a, b, c: *c, scale_a, scale_b }).ok()
+    model.dot(&case.operands()).ok()
 }
 
 fn parameters(left: &Side, right: &Side, k: usize) -> Vec<Parameter> {
@@ -237,7 +287,7 @@ fn parameters(left: &Side, right: &Side, k: usize) -> Vec<Parameter> {
 }
 
 /// What is not the same in two lists of names and values.
-pub fn different(left: &[(String, String)], right: &[(String, String)]) -> Vec<Parameter> {
+fn different(left: &[(String, String)], right: &[(String, String)]) -> Vec<Parameter> {
     let value = |side: &[(String, String)], name: &str| {
         side.iter().find(|(other, _)| other == name).map_or("none".to_owned(), |(_, value)| value.clone())
     };
@@ -280,65 +330,4 @@ fn share(models: [&Model; 2], k: usize) -> Result<Share, Error> {
     let (adversarial, normal) =
         found.differing.first().and_then(|row| row.get(1)).copied().unwrap_or_default();
     Ok(Share { normal, adversarial, cases_normal, cases_adversarial })
-}
-
-/// Two products of any K compared: of plans, say.
-#[derive(Clone, Debug)]
-pub struct ProductDiff {
-    /// K of the input; 0 where there is none.
-    pub k: usize,
-    /// What it came to.
-    pub verdict: Verdict,
-    /// The two products at that K, and the codes of D of both.
-    pub found: Option<([Scheme; 2], (u64, u64))>,
-}
-
-/// Elements along K at which two products are compared, at most.
-pub const LONGEST: usize = 1 << 12;
-/// Random inputs that are tried at each K.
-const DRAWN: usize = 1_536;
-
-/// Compares two products; `at` gives both for a K. `alike`: what is around the models is the same by its fields.
-pub fn diff_products(
-    at: &dyn Fn(usize) -> Result<[Scheme; 2], Error>,
-    alike: bool,
-    rules: &Rules,
-) -> Result<ProductDiff, Error> {
-    let steps = |scheme: &Scheme| scheme.target.as_ref().map_or(1, Target::step);
-    let first = at(LONGEST)?;
-    let [x, y] = &first;
-    if (x.a, x.b) != (y.a, y.b) {
-        let text = |one: &Scheme| format!("{} · {}", one.a, one.b);
-        return Err(option("A·B", text(y), &format!("the other is of {}", text(x))));
-    }
-    let same_model = match (&x.target, &y.target) {
-        (None, None) => true,
-        (Some(x), Some(y)) => {
-            let k = x.step();
-            let equal = |x: &Model, y: &Model| essence(x, k) == essence(y, k) || (rules.equivalent)(x, y, k);
-            k == y.step() && equal(x.model(), y.model())
-        }
-        _ => false,
-    };
-    if alike && same_model {
-        return Ok(ProductDiff { k: 0, verdict: Verdict::Same("the plans say the same"), found: None });
-    }
-    let (mut k, mut tried) = (steps(x).max(steps(y)), 0);
-    while k <= LONGEST {
-        let both = at(k)?;
-        if let Some(case) = separating([&both[0], &both[1]], k, false, rules, (SEED, DRAWN))? {
-            let code = |scheme: &Scheme| -> Result<u64, Error> {
-                Ok(scheme.codes(std::slice::from_ref(&case))?.iter().next().unwrap_or(0))
-            };
-            let results = (code(&both[0])?, code(&both[1])?);
-            return Ok(ProductDiff {
-                k,
-                verdict: Verdict::Differs(case, false),
-                found: Some((both, results)),
-            });
-        }
-        tried += DRAWN as u64;
-        k *= 2;
-    }
-    Ok(ProductDiff { k: 0, verdict: Verdict::Unknown(tried), found: None })
 }

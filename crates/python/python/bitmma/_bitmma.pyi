@@ -1480,14 +1480,14 @@ def decode(codes: Any, format: str) -> Any:
     The float64 words of codes (in one dimension); exact for every format.
     """
 
-def diff_plans(left: str | PathLike[str], right: str | PathLike[str], *, threads: SupportsIndex | None = None) -> str:
+def diff_plans(left: str | PathLike[str], right: str | PathLike[str], *, threads: SupportsIndex | None = None) -> tuple[str, Document]:
     """
-    The plans in two files compared, as JSON.
+    The plans in two files compared, as JSON and as a document.
     """
 
-def diff_units(left: Unit, right: Unit, names: tuple[str, str], *, threads: SupportsIndex | None = None) -> str:
+def diff_units(left: Unit, right: Unit, names: tuple[str, str], *, threads: SupportsIndex | None = None) -> tuple[str, Document]:
     """
-    Two units compared, as JSON.
+    Two units compared, as JSON and as a document.
     """
 
 def difference_matrix(units: SupportsGetItem[int, Unit], *, each: SupportsIndex = 4000, seed: SupportsIndex = 1, threads: SupportsIndex | None = None) -> tuple[int, tuple[int, int], list[list[int]], list[list[tuple[int, int]]]]:
@@ -1616,6 +1616,11 @@ def measure_designs(units: SupportsGetItem[int, Unit], operands: tuple[Any, Any,
 def multiply(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None]) -> Any:
     """
     D of one instruction.
+    """
+
+def order_in_words(k_step: SupportsIndex | None, split_k: SupportsIndex | None, promote_every: SupportsIndex | None, c_last: bool | None, output: str | None, saturate: bool | None, call: str | None) -> str:
+    """
+    An order along K in words.
     """
 
 def pack(bits: SupportsIndex, codes: Any) -> Any:

@@ -35,6 +35,9 @@ class Order:
     call: str | None = None
     """A library's call: GPU, library and configuration."""
 
+    def __str__(self) -> str:
+        return _bitmma.order_in_words(**vars(self))
+
 
 @dataclass(frozen=True)
 class Mismatch:

@@ -2,19 +2,17 @@
 
 use std::path::PathBuf;
 
-use bitmma_analysis::Error;
 use bitmma_analysis::element::json::Page as ElementPage;
 use bitmma_analysis::element::{Other, follow};
-use bitmma_analysis::scheme::Scheme;
-use bitmma_analysis::verdict::json::Page as DiffPage;
-use bitmma_analysis::verdict::{LONGEST, Side, diff, diff_products, different};
-use bitmma_analysis::which::{Observed, which};
+use bitmma_analysis::verdict::{LONGEST, Product, Side, Verdict, diff, diff_products};
+use bitmma_analysis::which::{Observed, Order, which};
 use bitmma_calls::Plan;
 use bitmma_calls::execute::schedule;
 use bitmma_calls::proposals::proposals;
+use bitmma_cli::pictures::explained;
 use bitmma_engine::catalogue::library::scale_of_codes;
 use bitmma_engine::formats::F32;
-use bitmma_engine::gemm::{Schedule, Shapes, Target};
+use bitmma_engine::gemm::{Schedule, Shapes};
 use bitmma_engine::{GemmOptions, Matrix};
 use bitmma_probe::differ::RULES;
 use pyo3::prelude::*;
@@ -81,7 +79,22 @@ pub(crate) fn who_computed<'py>(
     Ok((text(to_string(&found))?, found.document().into()))
 }
 
-/// Two units compared, as JSON.
+/// An order along K in words.
+#[pyfunction]
+pub(crate) fn order_in_words(
+    k_step: Option<usize>,
+    split_k: Option<usize>,
+    promote_every: Option<usize>,
+    c_last: Option<bool>,
+    output: Option<String>,
+    saturate: Option<bool>,
+    call: Option<String>,
+) -> PyResult<String> {
+    let output = output.map(|name| format::row(&name)).transpose()?.map(|format| format.name);
+    Ok(Order { k_step, split_k, promote_every, c_last, output, saturate, call }.to_string())
+}
+
+/// Two units compared, as JSON and as a document.
 #[pyfunction]
 #[pyo3(signature = (left, right, names, *, threads = None))]
 pub(crate) fn diff_units(
@@ -90,7 +103,7 @@ pub(crate) fn diff_units(
     right: &Unit,
     names: (String, String),
     threads: Option<usize>,
-) -> PyResult<String> {
+) -> PyResult<(String, Document)> {
     let side = |unit: &Unit, name: &str| Side {
         name: name.to_owned(),
         model: unit.model().clone(),
@@ -98,10 +111,17 @@ pub(crate) fn diff_units(
     };
     let (left, right) = (side(left, &names.0), side(right, &names.1));
     let found = long(py, threads, None, |_| diff(&left, &right, &RULES))?;
-    text(to_string(&DiffPage::of_models(&left.name, &right.name, &found)))
+    let mut document = found.document();
+    if let Verdict::Differs(case, _) = &found.verdict {
+        for (side, model) in [left, right].iter().zip(&found.models) {
+            let picture = explained(&side.name, model, case.clone()).map_err(OptionError::new_err)?;
+            document = document.picture(&picture);
+        }
+    }
+    Ok((text(to_string(&found))?, document.into()))
 }
 
-/// The plans in two files compared, as JSON.
+/// The plans in two files compared, as JSON and as a document.
 #[pyfunction]
 #[pyo3(signature = (left, right, *, threads = None))]
 pub(crate) fn diff_plans(
@@ -109,37 +129,22 @@ pub(crate) fn diff_plans(
     left: PathBuf,
     right: PathBuf,
     threads: Option<usize>,
-) -> PyResult<String> {
+) -> PyResult<(String, Document)> {
+    let names = [&left, &right].map(|path| path.display().to_string());
     let plans = [Plan::read(&left).map_err(raised)?, Plan::read(&right).map_err(raised)?];
-    let mut formats = (F32, F32);
-    for plan in plans.iter().rev() {
-        if let Some(target) = plan.target().map_err(raised)? {
-            formats = (target.model().a, target.model().b);
-        }
-    }
-    let scheme = |plan: &Plan, k: usize| -> Result<Scheme, bitmma_calls::Error> {
-        let (target, schedule) = schedule(plan, k, F32)?;
-        let (a, b) = target.as_ref().map(Target::model).map_or(formats, |model| (model.a, model.b));
-        Ok(Scheme { target, schedule, a, b })
-    };
     for plan in &plans {
-        scheme(plan, LONGEST).map_err(raised)?;
+        schedule(plan, LONGEST, F32).map_err(raised)?; // an error of a plan is said as such
     }
-    let at = |k: usize| -> Result<[Scheme; 2], Error> {
-        let one = |plan: &Plan| {
-            let refused = |error: bitmma_calls::Error| Error::Option {
-                option: "K",
-                value: k.to_string(),
-                allowed: error.to_string(),
-            };
-            scheme(plan, k).map_err(refused)
-        };
-        Ok([one(&plans[0])?, one(&plans[1])?])
-    };
-    let found = long(py, threads, None, |_| diff_products(&at, plans[0].is_alike(&plans[1]), &RULES))?;
-    let differences = different(&plans[0].fields(), &plans[1].fields());
-    let name = |path: &PathBuf| path.display().to_string();
-    text(to_string(&DiffPage::of_plans(&name(&left), &name(&right), &found, differences)))
+    let found = long(py, threads, None, |_| {
+        let at = [0, 1].map(|place| {
+            let plan = &plans[place];
+            move |k| schedule(plan, k, F32).map_err(|error| error.to_string())
+        });
+        let side =
+            |place: usize| Product { name: &names[place], fields: plans[place].fields(), at: &at[place] };
+        diff_products([&side(0), &side(1)], plans[0].is_alike(&plans[1]), &RULES)
+    })?;
+    Ok((text(to_string(&found))?, found.document().into()))
 }
 
 /// One element of a whole product, step by step, as JSON; `d` is a D to compare with.
