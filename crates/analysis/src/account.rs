@@ -9,7 +9,10 @@ use bitmma_engine::arithmetic::run::{self, Operands, Side};
 use bitmma_engine::arithmetic::{
     Conversion, Lowering, Model, Operation, Parameter, Prepared, ResultFlush, Step, Trace,
 };
+use bitmma_engine::explain::json::Number;
 use bitmma_engine::formats::{Class, Format, Rounding, decode};
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 
 use crate::dyadic::Dyadic;
 use crate::error::{Error, check_rounds};
@@ -69,6 +72,22 @@ impl Loss {
     /// Whether both take the same away from the same number, in whichever step.
     fn is_like(&self, other: &Loss) -> bool {
         (&self.term, &self.exact, &self.kept) == (&other.term, &other.exact, &other.kept)
+    }
+}
+
+/// Exact numbers are the nearest ones of FP64; `lost` is exact minus kept.
+impl Serialize for Loss {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let number = |exact: &Dyadic| Number::from(exact.to_f64());
+        let mut keys = serializer.serialize_struct("Loss", 7)?;
+        keys.serialize_field("operation", &self.operation)?;
+        keys.serialize_field("source", self.source.name())?;
+        keys.serialize_field("term", &self.term)?;
+        keys.serialize_field("exact", &number(&self.exact))?;
+        keys.serialize_field("kept", &number(&self.kept))?;
+        keys.serialize_field("lost", &number(&-&self.error()))?;
+        keys.serialize_field("last_bit", &self.last_bit)?;
+        keys.end()
     }
 }
 

@@ -4,7 +4,7 @@ use bitmma_engine::arithmetic::Operation;
 use bitmma_engine::formats::Rounding;
 use bitmma_engine::gemm::Target;
 use bitmma_engine::{Architecture, GemmOptions, Model, Revision};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::data::{Distribution, Draw};
 use crate::error::{Error, check, check_k};
@@ -29,7 +29,7 @@ pub fn toward_zero(model: &Model) -> Model {
 }
 
 /// The distributions of the figure.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Distributions {
     /// Of the instruction as it is.
     pub round_down: Summary,
@@ -111,7 +111,7 @@ pub(crate) fn nice(x: f64) -> f64 {
 }
 
 /// Means after a chain of instructions.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Growth {
     /// Elements along K.
     pub k: usize,

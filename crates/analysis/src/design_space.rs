@@ -5,10 +5,12 @@ use bitmma_engine::formats::{BlockScale, E2M1, F32, Format, Rounding, UE4M3};
 use bitmma_engine::gemm::Target;
 use bitmma_engine::threads::prelude::*;
 use bitmma_engine::{GemmOptions, Matrix};
+use serde::Serialize;
 
 use crate::data::Product;
 use crate::error::Error;
 use crate::exact::errors;
+use crate::json::number;
 use crate::statistics::Summary;
 
 /// A unit that could be built.
@@ -66,17 +68,20 @@ pub fn adder_bits(model: &Model) -> Option<u64> {
 }
 
 /// What a design does on a product.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Measured {
     /// The design.
+    #[serde(skip)]
     pub design: Design,
     /// Its cost.
     pub adder_bits: Option<u64>,
     /// D minus the exact product.
-    pub summary: Summary,
+    pub errors: Summary,
     /// Root mean square of the errors over that of the exact results.
+    #[serde(serialize_with = "number")]
     pub relative: f64,
     /// Its sampling error, elements taken as independent and the exact results as given.
+    #[serde(skip)]
     pub relative_error: f64,
 }
 
@@ -99,7 +104,7 @@ pub fn measure(designs: &[Design], product: &Product) -> Result<Vec<Measured>, E
             Ok(Measured {
                 design: design.clone(),
                 adder_bits: adder_bits(&design.model),
-                summary,
+                errors: summary,
                 relative: rms / size,
                 relative_error: error / size,
             })

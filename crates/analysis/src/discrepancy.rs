@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use bitmma_document::{Document, Table, counted};
 use bitmma_engine::arithmetic::Prepared;
-use bitmma_engine::formats::{Format, decode};
+use bitmma_engine::formats::{Format, decode, text};
 use bitmma_engine::threads::prelude::*;
 use bitmma_engine::{Case, Model};
 use bitmma_verify::inputs::{Family, case};
 
 use crate::account::{Account, Loss, account, dot, unshared};
+use crate::describe::input;
 use crate::dyadic::Dyadic;
 use crate::error::{Error, check, check_k};
 use crate::shrink::shrink;
@@ -85,6 +87,40 @@ pub enum Difference {
         /// Cases tried.
         tried: u64,
     },
+}
+
+impl Difference {
+    /// What was found of two models with their names; and, where they part, what each lost first.
+    pub fn document(&self, models: [(&str, &Model); 2], parting: Option<&Parting>) -> Document {
+        let [(left, model), (right, _)] = models;
+        let answer = match self {
+            Difference::Found { case, smallest, .. } => {
+                let how = if *smallest { "the smallest input" } else { "there may be a smaller input" };
+                format!("{left} and {right} differ on {}; {how}", input(model, case))
+            }
+            Difference::Never { tried: 0 } => {
+                format!("{left} and {right} never differ: their parameters are equal")
+            }
+            Difference::Never { tried } => {
+                format!("{left} and {right} never differ: all {tried} inputs were tried")
+            }
+            Difference::NotFound { tried } => {
+                format!(
+                    "no input was found on which {left} and {right} differ ({} tried)",
+                    counted(*tried, "case")
+                )
+            }
+        };
+        let mut table = Table::new(&["unit", ">D", "code", "lost first"]);
+        if let Some(Parting { first: (one, other), accounts }) = parting {
+            let both = [(one, accounts.0.d), (other, accounts.1.d)];
+            for ((name, model), (loss, d)) in models.into_iter().zip(both) {
+                let lost = loss.as_ref().map_or("nothing".to_owned(), |loss| loss.in_words(&str::to_owned));
+                table.row([name.to_owned(), text::display(&model.d, d), text::hex(&model.d, d), lost]);
+            }
+        }
+        Document::new(answer).table(table)
+    }
 }
 
 /// Inputs up to which a space is tried whole, as a power of two.

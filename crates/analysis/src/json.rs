@@ -1,8 +1,9 @@
 //! What the faces print as JSON: the same words for the same things.
 
+use bitmma_engine::explain::json::Number;
 use bitmma_engine::formats::{Format, text::hex};
 use bitmma_engine::{Case, Signature};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::describe;
@@ -10,6 +11,11 @@ use crate::describe;
 /// Codes with all their digits.
 fn codes(format: &Format, codes: &[u64]) -> Vec<String> {
     codes.iter().map(|one| hex(format, *one)).collect()
+}
+
+/// A number that may be infinite or NaN, as [`Number`].
+pub(crate) fn number<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    Number::from(*value).serialize(serializer)
 }
 
 /// How something computes.

@@ -1,21 +1,27 @@
 //! Means, spreads and histograms of errors.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+
+use crate::json::number;
 
 /// Summary statistics; non-finite values are counted and left out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
     /// Finite errors.
     pub count: u64,
     /// Errors that are no number: D or the exact result is not finite.
     pub not_finite: u64,
     /// Their mean: the bias.
+    #[serde(serialize_with = "number")]
     pub mean: f64,
     /// The standard error of the mean, errors taken as independent.
+    #[serde(serialize_with = "number")]
     pub mean_error: f64,
     /// Mean of the squares.
+    #[serde(serialize_with = "number")]
     pub mean_square: f64,
     /// The standard error of the mean of the squares.
+    #[serde(serialize_with = "number")]
     pub mean_square_error: f64,
     /// The largest magnitude.
     pub largest: f64,
@@ -74,10 +80,10 @@ impl Sum {
 }
 
 /// How often errors fall into equal bins.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Histogram {
     /// Lower end of the first bin.
-    pub from: f64,
+    pub start: f64,
     /// Width of a bin.
     pub width: f64,
     /// Errors in each bin; those beyond an end are in the last one there.
@@ -85,16 +91,16 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// `bins` bins from `from` to `to`; what is not finite is left out.
-    pub fn of(values: &[f64], (from, to): (f64, f64), bins: usize) -> Histogram {
+    /// `bins` bins from `start` to `end`; what is not finite is left out.
+    pub fn of(values: &[f64], (start, end): (f64, f64), bins: usize) -> Histogram {
         let bins = bins.max(1);
-        let width = (to - from) / bins as f64;
+        let width = (end - start) / bins as f64;
         let mut counts = vec![0; bins];
         for value in values.iter().filter(|value| value.is_finite()) {
-            let place = ((value - from) / width).floor();
+            let place = ((value - start) / width).floor();
             counts[(place.max(0.0) as usize).min(bins - 1)] += 1;
         }
-        Histogram { from, width, counts }
+        Histogram { start, width, counts }
     }
 }
 

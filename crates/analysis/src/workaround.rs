@@ -5,6 +5,7 @@ use bitmma_engine::formats::{BF16, Class, F16, F32, Format, decode};
 use bitmma_engine::gemm::{OutputConversion, Target};
 use bitmma_engine::{Architecture, GemmOptions, Matrix, Revision};
 use bitmma_verify::inputs::nearest;
+use serde::Serialize;
 
 use crate::data::{Product, converted};
 use crate::dyadic::Dyadic;
@@ -13,14 +14,14 @@ use crate::exact::errors;
 use crate::statistics::Summary;
 
 /// A way to compute a product, and what it lost.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Attempt {
     /// In words.
     pub name: String,
     /// The instruction.
     pub instruction: String,
     /// D minus the exact product.
-    pub summary: Summary,
+    pub errors: Summary,
 }
 
 /// Elements after which FP8 libraries promote.
@@ -110,8 +111,8 @@ struct Attempts<'p> {
 
 impl Attempts<'_> {
     fn push(&mut self, name: &str, target: &Target, d: &Matrix) -> Result<(), Error> {
-        let summary = Summary::of(&errors(self.a, self.b, self.product.c.as_ref(), d)?);
-        self.done.push(Attempt { name: name.to_owned(), instruction: target.name().to_owned(), summary });
+        let errors = Summary::of(&errors(self.a, self.b, self.product.c.as_ref(), d)?);
+        self.done.push(Attempt { name: name.to_owned(), instruction: target.name().to_owned(), errors });
         Ok(())
     }
 

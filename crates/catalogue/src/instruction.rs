@@ -288,6 +288,15 @@ impl Instruction {
         self.composed_of.is_none() && self.unknown.is_none()
     }
 
+    /// Whether the hardware has it, as one word.
+    pub fn kind(&self) -> &'static str {
+        match (self.unknown, &self.composed_of) {
+            (Some(_), _) => "unknown",
+            (None, Some(_)) => "composed",
+            (None, None) => "native",
+        }
+    }
+
     /// Whether it clamps a result beyond the range of D: `.satfinite`.
     pub fn saturates(&self) -> bool {
         self.model_ref(Revision::Hardware).is_some_and(|model| model.conversion.saturate)

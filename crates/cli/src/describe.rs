@@ -13,15 +13,6 @@ pub(crate) fn short(model: &Model, k: usize) -> String {
     format!("{own}{}", model.conversion)
 }
 
-/// Whether the hardware has it, as one word.
-pub(crate) fn kind(row: &Instruction) -> &'static str {
-    match (row.unknown, &row.composed_of) {
-        (Some(_), _) => "unknown",
-        (None, Some(_)) => "composed",
-        (None, None) => "native",
-    }
-}
-
 /// Evidence in one word.
 pub(crate) fn evidence(row: &Instruction) -> &'static str {
     match row.evidence {

@@ -119,7 +119,7 @@ pub(crate) fn instruction(row: &'static bitmma_engine::Instruction, revision: Re
         blocks: row.blocks,
         #[serde(flatten)]
         formats: Formats::new([row.a, row.b, row.c, row.d], row.scale),
-        kind: describe::kind(row),
+        kind: row.kind(),
         composed_of: composed_of,
         dense: row.dense.clone(),
         unknown: row.unknown,

@@ -126,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             row.architecture.name().to_owned(),
             model.map_or("?".to_owned(), |model| model.operation.name().to_owned()),
             model.map_or("?".to_owned(), |model| describe::short(model, row.products())),
-            describe::kind(row).to_owned(),
+            row.kind().to_owned(),
             describe::evidence(row).to_owned(),
             describe::shape(row),
             style::strong(&row.name()),
@@ -147,7 +147,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 
 fn counts(rows: &[&Instruction]) -> String {
     let count = |holds: &dyn Fn(&Instruction) -> bool| rows.iter().filter(|row| holds(row)).count();
-    let kind = |kind: &'static str| count(&|row| describe::kind(row) == kind);
+    let kind = |kind: &'static str| count(&|row| row.kind() == kind);
     let known = |row: &Instruction| row.unknown.is_none();
     let recorded = count(&|row| known(row) && matches!(row.evidence, Evidence::Recorded { .. }));
     let printed = count(&|row| known(row) && matches!(row.evidence, Evidence::Printed { .. }));

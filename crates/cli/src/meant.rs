@@ -100,7 +100,7 @@ fn groups(rows: &[&'static Instruction]) -> Vec<Group> {
             None => "unknown".to_owned(),
         };
         let scale = row.scale.map(|scale| format!("{} of {}", scale.format, scale.size));
-        let kind = describe::kind(row);
+        let kind = row.kind();
         let key = (&model, row.c, row.d, &scale, kind);
         match groups.iter_mut().find(|one| (&one.model, one.c, one.d, &one.scale, one.kind) == key) {
             Some(group) => group.rows.push(row),

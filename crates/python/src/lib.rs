@@ -17,9 +17,6 @@ macro_rules! dict {
     }};
 }
 
-#[macro_use]
-mod record;
-
 mod analysis;
 mod arrays;
 mod calls;
@@ -56,16 +53,12 @@ mod _bitmma {
     #[pymodule_export]
     use crate::{
         analysis::{
-            Input, Loss,
-            accuracy::{
-                BiasGrowth, Distributions, Errors, Histogram, Workaround, bias_distributions, bias_growth,
-                exact_errors, measure_designs, workarounds,
-            },
-            bounds::{Account, Bounds, Entry, WorstCase, account, error_sources, product_bounds, worst_case},
-            compare::{Answer, Comparison, LeftOut, compare},
-            discrepancy::{Difference, difference_matrix, smallest_difference},
+            accuracy::{bias_distributions, bias_growth, exact_errors, measure_designs, workarounds},
+            bounds::{account, error_sources, product_bounds, worst_case},
+            compare::compare,
+            discrepancy::{difference_matrix, smallest_difference},
             report::{Section, report_parts, report_section, write_report},
-            risk::{Assessed, Verdict, Witness, assess, assess_all},
+            risk::{assess, assess_all},
             which::{diff_plans, diff_units, follow_element, order_in_words, who_computed},
         },
         calls::{check_scaled_mm, decide_call, follow_call, run_call, scale_blocks},

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
+import pickle
 import subprocess
 from fractions import Fraction
 
@@ -107,6 +109,8 @@ def test_compare_is_what_the_command_prints():
         keys = ("target", "architecture", "instruction", "format", "value")
         assert ours == [tuple(one[key] for key in keys) for one in expected["answers"]]
         assert [vars(one) for one in comparison.left_out] == expected["left_out"]
+        told = subprocess.run([os.environ["BITMMA_COMMAND"], "compare", *arguments], capture_output=True, text=True, check=True)
+        assert str(comparison) == told.stdout.rstrip("\n")
 
 
 def test_compare_says_what_each_lost():
@@ -206,6 +210,26 @@ def test_errors_take_any_dtype_of_d():
     assert np.allclose(half, -1, atol=1e-2) and (half != -1).any()
     d[0, 0] = np.nan
     assert np.isnan(analysis.errors(AMPERE, a, b, d)).sum() == 1
+
+
+def test_results_are_dataclasses():
+    account = analysis.account(HOPPER, A[:1, :32], B[:32, :1])
+    bounds = analysis.bounds(HOPPER, A[:1, :32], B[:32, :1])
+    growth = analysis.bias_growth([64], products=1)[0]
+    verdict = analysis.assess(HOPPER)[1]
+    comparison = analysis.compare(architectures=["ampere"])
+    for one in (account, account.sources[0], growth, growth.bias, comparison.answers[0], comparison):
+        again = pickle.loads(pickle.dumps(one))
+        assert again == one and dataclasses.asdict(again).keys() == {field.name for field in dataclasses.fields(one)}
+    assert dataclasses.replace(growth, k=1) != growth and dataclasses.asdict(growth)["bias"]["mean"] == growth.bias.mean
+    for one in (bounds, verdict, verdict.witness, verdict.witness.input):
+        assert one != pickle.loads(pickle.dumps(one)) and one == one, "arrays have no one truth"
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            one.text = ""
+    # what is not finite is a number here too
+    huge = [np.full((1, 2), 1e200), np.full((2, 1), 1e100)]
+    lost = analysis.workarounds(("a100", "mma.m8n8k4.f64.f64.f64.f64"), *huge, np.full((1, 1), 1e300))[0].errors
+    assert isinstance(lost.mean_square, float) and lost.count == 1
 
 
 def test_the_worst_case_uses_up_its_bound():

@@ -46,12 +46,14 @@ def test_instructions_and_models_are_what_show_prints():
 
 def test_comparisons_and_differences():
     tree, text = shown(analysis.compare(architectures=["ampere", "hopper"]))
-    rows = {row[0].text: row[1].text for row in tree.iter("tr")}
-    assert rows["-0.5"] and rows["-0.75"] and "instructions do not take this input" in text
+    rows = {"".join(row[0].itertext()): ["".join(cell.itertext()) for cell in row[1:]] for row in tree.iter("tr")}
+    assert rows["ampere"][:4] == ["-0.875", "-0.5", "-0.5", "N/A"] and rows["hopper"][:4] == ["-0.875", "-0.75", "-0.75", "0.0"]
+    assert text.index("4 different results; ") < text.index("ampere") < text.index("Paper, Equation 1") < text.index("left out")
     name = "mma.m16n8k16.f32.f16.f16.f32"
     found = analysis.smallest(("a100", name), ("h100", name), budget=20_000)
     tree, text = shown(found)
-    assert found.input.text in text and f"{found.answers[0]:#x}" in text
+    assert f"ampere {name} and hopper {name} differ on {found.input.text}; the smallest input" in text
+    assert f"{found.answers[0]:#x}" in text and str(found).splitlines()[0] in text
     same = analysis.smallest(("a100", name), ("ada", name), budget=10)
     assert "never" in shown(same)[1]
     found = analysis.matrix([("a100", name), ("h100", name)], each=10)

@@ -39,7 +39,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Cont
     row("workaround: C = 0, C added outside in FP32", &found.outside);
 
     let bins = |name: &str, histogram: &Histogram| {
-        let middle = |bin: usize| histogram.from + (bin as f64 + 0.5) * histogram.width;
+        let middle = |bin: usize| histogram.start + (bin as f64 + 0.5) * histogram.width;
         let counts = histogram.counts.iter().map(|count| *count as f64);
         let points = counts.clone().enumerate().map(|(bin, count)| (middle(bin), count)).collect();
         // each error falls into a bin or does not

@@ -189,7 +189,7 @@ fn main_table(
             one.relative,
             gemm.relative,
             gemm.relative_error,
-            gemm.summary.mean,
+            gemm.errors.mean,
         ]);
     }
     table
@@ -257,7 +257,7 @@ fn rounding(operands: Operands, product: &Product) -> Result<Table, Error> {
         ["design", "relative rms", "mean error", "its sampling error"],
     );
     for one in measure(&designs, product)? {
-        table.row(cells![one.design.name, one.relative, one.summary.mean, one.summary.mean_error]);
+        table.row(cells![one.design.name, one.relative, one.errors.mean, one.errors.mean_error]);
     }
     Ok(table)
 }
@@ -279,7 +279,7 @@ fn groups(options: &Options) -> Result<Table, Error> {
         ["design", "adder bits", "relative rms", "mean error"],
     );
     for one in measure(&designs, &product)? {
-        table.row(cells![one.design.name, one.adder_bits, one.relative, one.summary.mean]);
+        table.row(cells![one.design.name, one.adder_bits, one.relative, one.errors.mean]);
     }
     Ok(table)
 }

@@ -66,14 +66,14 @@ const SIGNIFICANT: f64 = 3.0;
 /// What the numbers say: whether the mean tells a bias, and what makes the error smaller or larger.
 fn words(name: &str, found: &[Attempt]) -> String {
     let Some((first, others)) = found.split_first() else { return String::new() };
-    let bias = match first.summary.mean.abs() / first.summary.mean_error {
+    let bias = match first.errors.mean.abs() / first.errors.mean_error {
         apart if apart > SIGNIFICANT => format!("{} sampling errors from zero, a bias", short(apart)),
         apart if apart.is_finite() => {
             format!("{} sampling errors from zero, no bias that shows", short(apart))
         }
         _ => "without a sampling error".to_owned(),
     };
-    let rms = |one: &Attempt| one.summary.root_mean_square();
+    let rms = |one: &Attempt| one.errors.root_mean_square();
     let list = |wanted: &dyn Fn(f64) -> bool| {
         let of = |one: &&Attempt| wanted(rms(one) / rms(first));
         let told = |one: &Attempt| format!("{} ({} times)", one.name, short(rms(one) / rms(first)));
@@ -96,9 +96,9 @@ fn table(name: &str, title: &str, text: &str, found: &[Attempt]) -> Table {
          largest | not finite | rms, times smaller"
             .split(" | "),
     );
-    let first = found.first().map_or(f64::NAN, |first| first.summary.root_mean_square());
+    let first = found.first().map_or(f64::NAN, |first| first.errors.root_mean_square());
     for attempt in found {
-        let summary = &attempt.summary;
+        let summary = &attempt.errors;
         table.row(cells![
             attempt.name.as_str(),
             attempt.instruction.as_str(),

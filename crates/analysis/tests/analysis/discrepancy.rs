@@ -127,15 +127,15 @@ fn workarounds_help() {
                 "{:60} {:40} rms {:.3e} mean {:.2e}",
                 attempt.name,
                 attempt.instruction,
-                attempt.summary.root_mean_square(),
-                attempt.summary.mean
+                attempt.errors.root_mean_square(),
+                attempt.errors.mean
             );
         }
         let of = |start: &str| {
             let found = found.iter().find(|attempt| attempt.name.starts_with(start));
-            found.unwrap_or_else(|| panic!("{start}")).summary.root_mean_square()
+            found.unwrap_or_else(|| panic!("{start}")).errors.root_mean_square()
         };
-        let first = found[0].summary.root_mean_square();
+        let first = found[0].errors.root_mean_square();
         ["promotion", "C = 0", "FP16 instruction", "FP32 output", "scaling", "the same on"].map(|start| {
             found.iter().any(|attempt| attempt.name.starts_with(start)).then(|| first / of(start))
         })

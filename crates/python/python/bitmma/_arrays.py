@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     #: What operands may be: anything NumPy or PyTorch holds, or that DLPack or ``__array__`` hands over.
     Array: TypeAlias = Any
     Codes: TypeAlias = numpy.ndarray[Any, numpy.dtype[Any]]
+else:
+    Array = Codes = Any
 
 #: Bytes of one code, by format.
 BYTES = {row.name: row.bytes for row in _formats()}

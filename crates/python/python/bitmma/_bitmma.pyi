@@ -3,203 +3,9 @@ The native half of bitmma.
 """
 
 from _typeshed import Incomplete, SupportsGetItem, SupportsLenAndGetItem
-from fractions import Fraction
 from os import PathLike
-from typing import Any, Final, SupportsFloat, SupportsIndex, final
+from typing import Any, SupportsFloat, SupportsIndex, final
 from typing_extensions import disjoint_base
-
-@final
-class Account:
-    """
-    What one dot product lost; all errors together are D minus the exact result.
-    """
-    __dataclass_fields__: Final[Any]
-    __match_args__: Final[Any]
-    @property
-    def __dict__(self, /) -> dict: ...
-    @__dict__.setter
-    def __dict__(self, /, _value: Any) -> None: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self, /) -> int: ...
-    def __new__(cls, /, code: SupportsIndex, value: Fraction | None, exact: Fraction | None, error: Fraction | None, bound: Fraction | None, paper_bound: Fraction, sources: SupportsGetItem[int, Entry], losses: SupportsGetItem[int, Loss]) -> Account: ...
-    def __reduce__(self, /) -> tuple[Any, Any]: ...
-    def __repr__(self, /) -> str: ...
-    @property
-    def bound(self, /) -> Fraction | None:
-        """
-        The sum of all sources' bounds.
-        """
-    @property
-    def code(self, /) -> int:
-        """
-        The code of D.
-        """
-    @property
-    def error(self, /) -> Fraction | None:
-        """
-        D minus the exact dot product.
-        """
-    @property
-    def exact(self, /) -> Fraction | None:
-        """
-        The exact dot product.
-        """
-    @property
-    def losses(self, /) -> list[Loss]:
-        """
-        Every loss, in the order of the steps.
-        """
-    @property
-    def paper_bound(self, /) -> Fraction:
-        """
-        The paper's bound, whether or not a term can lose bits.
-        """
-    @property
-    def sources(self, /) -> list[Entry]:
-        """
-        Sources that can have lost something.
-        """
-    @property
-    def value(self, /) -> Fraction | None:
-        """
-        Its value; None if it is not finite, and so for the next three.
-        """
-
-@final
-class Answer:
-    """
-    What one instruction returns.
-    """
-    __dataclass_fields__: Final[Any]
-    __match_args__: Final[Any]
-    @property
-    def __dict__(self, /) -> dict: ...
-    @__dict__.setter
-    def __dict__(self, /, _value: Any) -> None: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self, /) -> int: ...
-    def __new__(cls, /, target: str, architecture: str, instruction: str, format: str, code: SupportsIndex, text: str, losses: SupportsGetItem[int, Loss]) -> Answer: ...
-    def __reduce__(self, /) -> tuple[Any, Any]: ...
-    def __repr__(self, /) -> str: ...
-    @property
-    def architecture(self, /) -> str:
-        """
-        The architecture.
-        """
-    @property
-    def code(self, /) -> int:
-        """
-        The code of D.
-        """
-    @property
-    def format(self, /) -> str:
-        """
-        The format of D.
-        """
-    @property
-    def instruction(self, /) -> str:
-        """
-        The instruction.
-        """
-    @property
-    def losses(self, /) -> list[Loss]:
-        """
-        What it lost, in the order of its steps; nothing for what is not finite.
-        """
-    @property
-    def target(self, /) -> str:
-        """
-        Architecture and instruction.
-        """
-    @property
-    def text(self, /) -> str:
-        """
-        Its value.
-        """
-    @property
-    def value(self, /) -> float:
-        """
-        The value of D.
-        """
-
-@final
-class Assessed:
-    """
-    The verdicts on a model of the catalogue.
-    """
-    __dataclass_fields__: Final[Any]
-    __match_args__: Final[Any]
-    @property
-    def __dict__(self, /) -> dict: ...
-    @__dict__.setter
-    def __dict__(self, /, _value: Any) -> None: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self, /) -> int: ...
-    def __new__(cls, /, instructions: SupportsGetItem[int, tuple[str, str]], model: str, k: SupportsIndex, verdicts: SupportsGetItem[int, Verdict]) -> Assessed: ...
-    def __reduce__(self, /) -> tuple[Any, Any]: ...
-    def __repr__(self, /) -> str: ...
-    @property
-    def instructions(self, /) -> list[tuple[str, str]]:
-        """
-        Architecture and name of all that compute so.
-        """
-    @property
-    def k(self, /) -> int:
-        """
-        Elements along K.
-        """
-    @property
-    def model(self, /) -> str:
-        """
-        The model as data.
-        """
-    @property
-    def verdicts(self, /) -> list[Verdict]:
-        """
-        One for each risk.
-        """
-
-@final
-class BiasGrowth:
-    """
-    Errors after a chain of instructions.
-    """
-    __dataclass_fields__: Final[Any]
-    __match_args__: Final[Any]
-    @property
-    def __dict__(self, /) -> dict: ...
-    @__dict__.setter
-    def __dict__(self, /, _value: Any) -> None: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self, /) -> int: ...
-    def __new__(cls, /, k: SupportsIndex, round_down: Errors, toward_zero: Errors, outside: Errors, bias: Errors) -> BiasGrowth: ...
-    def __reduce__(self, /) -> tuple[Any, Any]: ...
-    def __repr__(self, /) -> str: ...
-    @property
-    def bias(self, /) -> Errors:
-        """
-        The first minus the second, element by element.
-        """
-    @property
-    def k(self, /) -> int:
-        """
-        Elements along K.
-        """
-    @property
-    def outside(self, /) -> Errors:
-        """
-        Each instruction from C = 0, its result added outside in FP32.
-        """
-    @property
-    def round_down(self, /) -> Errors:
-        """
-        Accumulating in C.
-        """
-    @property
-    def toward_zero(self, /) -> Errors:
-        """
-        Accumulating in C on the hypothetical instruction.
-        """
 
 @final
 class Blocks:
@@ -230,44 +36,6 @@ class Blocks:
     def summary(self, /) -> str:
         """
         All taken together, as JSON.
-        """
-
-@final
-class Bounds:
-    """
-    Errors and bounds of a product, rounded to float64.
-    """
-    __dataclass_fields__: Final[Any]
-    __match_args__: Final[Any]
-    @property
-    def __dict__(self, /) -> dict: ...
-    @__dict__.setter
-    def __dict__(self, /, _value: Any) -> None: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self, /) -> int: ...
-    def __new__(cls, /, error: Any, bound: Any, a_priori: SupportsFloat | SupportsIndex | None, a_priori_by_source: dict) -> Bounds: ...
-    def __reduce__(self, /) -> tuple[Any, Any]: ...
-    def __repr__(self, /) -> str: ...
-    @property
-    def a_priori(self, /) -> float | None:
-        """
-        The most that any element can lose, from the largest magnitudes of the operands alone; None where it
-        may overflow, or where results are promoted.
-        """
-    @property
-    def a_priori_by_source(self, /) -> dict:
-        """
-        The same by source.
-        """
-    @property
-    def bound(self, /) -> Any:
-        """
-        The most that each element can have lost, given the exponents that occurred: a posteriori.
-        """
-    @property
-    def error(self, /) -> Any:
-        """
-        D minus the exact result, M×N; NaN where something is not finite.
         """
 
 @final
@@ -302,129 +70,6 @@ class Campaign:
         """
 
 @final
-class Comparison:
-    """
-    Results by architecture.
-    """
-    __dataclass_fields__: Final[Any]
-    __match_args__: Final[Any]
-    @property
-    def __dict__(self, /) -> dict: ...
-    @__dict__.setter
-    def __dict__(self, /, _value: Any) -> None: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self, /) -> int: ...
-    def __new__(cls, /, answers: SupportsGetItem[int, Answer], left_out: SupportsGetItem[int, LeftOut]) -> Comparison: ...
-    def __reduce__(self, /) -> tuple[Any, Any]: ...
-    def __repr__(self, /) -> str: ...
-    def _repr_html_(self, /) -> str: ...
-    @property
-    def answers(self, /) -> list[Answer]:
-        """
-        In the catalogue's order.
-        """
-    @property
-    def by_value(self, /) -> dict:
-        """
-        Every different value, ascending, with who returns it; all NaNs are one and last.
-        """
-    @property
-    def left_out(self, /) -> list[LeftOut]:
-        """
-        The others.
-        """
-
-@final
-class Difference:
-    """
-    The result of a search for an input on which two units differ.
-    """
-    __dataclass_fields__: Final[Any]
-    __match_args__: Final[Any]
-    @property
-    def __dict__(self, /) -> dict: ...
-    @__dict__.setter
-    def __dict__(self, /, _value: Any) -> None: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self, /) -> int: ...
-    def __new__(cls, /, verdict: str, input: Input | None, smallest: bool, tried: SupportsIndex, answers: tuple[SupportsIndex, SupportsIndex] | None, first: tuple[Loss | None, Loss | None]) -> Difference: ...
-    def __reduce__(self, /) -> tuple[Any, Any]: ...
-    def __repr__(self, /) -> str: ...
-    def _repr_html_(self, /) -> str: ...
-    @property
-    def answers(self, /) -> tuple[int, int] | None:
-        """
-        The codes of D of the two.
-        """
-    @property
-    def first(self, /) -> tuple[Loss | None, Loss | None]:
-        """
-        Where they part: the first loss of each that the other does not have.
-        """
-    @property
-    def input(self, /) -> Input | None:
-        """
-        The operands; None where none was found.
-        """
-    @property
-    def smallest(self, /) -> bool:
-        """
-        Whether every simpler kind of input that is tried at all was tried whole.
-        """
-    @property
-    def tried(self, /) -> int:
-        """
-        Cases tried; 0 where the parameters are equal.
-        """
-    @property
-    def verdict(self, /) -> str:
-        """
-        ``found``; ``never``: equal parameters, or every input was tried; ``not found``: there may be one.
-        """
-
-@final
-class Distributions:
-    """
-    D minus the exact result, on CDNA3.
-    """
-    __dataclass_fields__: Final[Any]
-    __match_args__: Final[Any]
-    @property
-    def __dict__(self, /) -> dict: ...
-    @__dict__.setter
-    def __dict__(self, /, _value: Any) -> None: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self, /) -> int: ...
-    def __new__(cls, /, round_down: Errors, toward_zero: Errors, outside: Errors, round_down_bins: Histogram, toward_zero_bins: Histogram) -> Distributions: ...
-    def __reduce__(self, /) -> tuple[Any, Any]: ...
-    def __repr__(self, /) -> str: ...
-    @property
-    def outside(self, /) -> Errors:
-        """
-        Of the instruction as it is, with C = 0 and C added outside in FP32.
-        """
-    @property
-    def round_down(self, /) -> Errors:
-        """
-        Of the instruction as it is.
-        """
-    @property
-    def round_down_bins(self, /) -> Histogram:
-        """
-        Bins of the first.
-        """
-    @property
-    def toward_zero(self, /) -> Errors:
-        """
-        Of a hypothetical one that rounds toward zero.
-        """
-    @property
-    def toward_zero_bins(self, /) -> Histogram:
-        """
-        Bins of the second.
-        """
-
-@final
 class Document:
     """
     A result as people read it.
@@ -441,95 +86,6 @@ class Document:
     def text(self, /, width: SupportsIndex | None = None) -> str:
         """
         The lines that the command prints, without color; folded to so many columns, if a width is given.
-        """
-
-@final
-class Entry:
-    """
-    The error of one source in one dot product.
-    """
-    __dataclass_fields__: Final[Any]
-    __match_args__: Final[Any]
-    @property
-    def __dict__(self, /) -> dict: ...
-    @__dict__.setter
-    def __dict__(self, /, _value: Any) -> None: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self, /) -> int: ...
-    def __new__(cls, /, source: str, error: Fraction, bound: Fraction) -> Entry: ...
-    def __reduce__(self, /) -> tuple[Any, Any]: ...
-    def __repr__(self, /) -> str: ...
-    @property
-    def bound(self, /) -> Fraction:
-        """
-        The most that it can have lost, given the exponents that occurred.
-        """
-    @property
-    def error(self, /) -> Fraction:
-        """
-        What it changed, with its sign.
-        """
-    @property
-    def source(self, /) -> str:
-        """
-        As in :class:`Loss`.
-        """
-
-@final
-class Errors:
-    """
-    Summary statistics; non-finite values are counted and left out.
-    """
-    __dataclass_fields__: Final[Any]
-    __match_args__: Final[Any]
-    @property
-    def __dict__(self, /) -> dict: ...
-    @__dict__.setter
-    def __dict__(self, /, _value: Any) -> None: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self, /) -> int: ...
-    def __new__(cls, /, count: SupportsIndex, not_finite: SupportsIndex, mean: SupportsFloat | SupportsIndex, mean_error: SupportsFloat | SupportsIndex, mean_square: SupportsFloat | SupportsIndex, mean_square_error: SupportsFloat | SupportsIndex, largest: SupportsFloat | SupportsIndex) -> Errors: ...
-    def __reduce__(self, /) -> tuple[Any, Any]: ...
-    def __repr__(self, /) -> str: ...
-    @property
-    def count(self, /) -> int:
-        """
-        Finite errors.
-        """
-    @property
-    def largest(self, /) -> float:
-        """
-        The largest magnitude.
-        """
-    @property
-    def mean(self, /) -> float:
-        """
-        Their mean: the bias.
-        """
-    @property
-    def mean_error(self, /) -> float:
-        """
-        The standard error of the mean, errors taken as independent.
-        """
-    @property
-    def mean_square(self, /) -> float:
-        """
-        Mean of the squares.
-        """
-    @property
-    def mean_square_error(self, /) -> float:
-        """
-        The standard error of the mean of the squares.
-        """
-    @property
-    def not_finite(self, /) -> int:
-        """
-        Errors that are no number: D or the exact result is not finite.
-        """
-    @property
-    def root_mean_square(self, /) -> float:
-        """
-        The root of the mean square.
         """
 
 @final
@@ -662,86 +218,6 @@ class Format:
         """
 
 @final
-class Histogram:
-    """
-    How often errors fall into equal bins; those beyond an end are in the last one there.
-    """
-    __dataclass_fields__: Final[Any]
-    __match_args__: Final[Any]
-    @property
-    def __dict__(self, /) -> dict: ...
-    @__dict__.setter
-    def __dict__(self, /, _value: Any) -> None: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self, /) -> int: ...
-    def __new__(cls, /, start: SupportsFloat | SupportsIndex, width: SupportsFloat | SupportsIndex, counts: SupportsGetItem[int, SupportsIndex]) -> Histogram: ...
-    def __reduce__(self, /) -> tuple[Any, Any]: ...
-    def __repr__(self, /) -> str: ...
-    @property
-    def counts(self, /) -> list[int]:
-        """
-        Errors in each bin.
-        """
-    @property
-    def start(self, /) -> float:
-        """
-        Lower end of the first bin.
-        """
-    @property
-    def width(self, /) -> float:
-        """
-        Width of a bin.
-        """
-
-@final
-class Input:
-    """
-    One dot product as codes, ready for any unit: ``simulate(unit, input.a, input.b, input.c)``.
-    """
-    __dataclass_fields__: Final[Any]
-    __match_args__: Final[Any]
-    @property
-    def __dict__(self, /) -> dict: ...
-    @__dict__.setter
-    def __dict__(self, /, _value: Any) -> None: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self, /) -> int: ...
-    def __new__(cls, /, a: Any, b: Any, c: Any, scale_a: Any | None, scale_b: Any | None, text: str) -> Input: ...
-    def __reduce__(self, /) -> tuple[Any, Any]: ...
-    def __repr__(self, /) -> str: ...
-    def __str__(self, /) -> str: ...
-    @property
-    def a(self, /) -> Any:
-        """
-        1×K codes.
-        """
-    @property
-    def b(self, /) -> Any:
-        """
-        K×1 codes.
-        """
-    @property
-    def c(self, /) -> Any:
-        """
-        1×1 code.
-        """
-    @property
-    def scale_a(self, /) -> Any | None:
-        """
-        1 × K/block codes; None where the unit takes none.
-        """
-    @property
-    def scale_b(self, /) -> Any | None:
-        """
-        K/block × 1 codes; None where the unit takes none.
-        """
-    @property
-    def text(self, /) -> str:
-        """
-        What is not zero in it: ``a0 = 1, b0 = 0.5, c = -0x1p-25``.
-        """
-
-@final
 class Instruction:
     """
     An instruction of one architecture, with an M and an N that it has.
@@ -845,96 +321,6 @@ class Instruction:
     def unknown(self, /) -> str | None:
         """
         Why the model is not known; None where it is.
-        """
-
-@final
-class LeftOut:
-    """
-    An instruction that does not take the input.
-    """
-    __dataclass_fields__: Final[Any]
-    __match_args__: Final[Any]
-    @property
-    def __dict__(self, /) -> dict: ...
-    @__dict__.setter
-    def __dict__(self, /, _value: Any) -> None: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self, /) -> int: ...
-    def __new__(cls, /, target: str, architecture: str, instruction: str, reason: str) -> LeftOut: ...
-    def __reduce__(self, /) -> tuple[Any, Any]: ...
-    def __repr__(self, /) -> str: ...
-    @property
-    def architecture(self, /) -> str:
-        """
-        The architecture.
-        """
-    @property
-    def instruction(self, /) -> str:
-        """
-        The instruction.
-        """
-    @property
-    def reason(self, /) -> str:
-        """
-        Why it does not.
-        """
-    @property
-    def target(self, /) -> str:
-        """
-        Architecture and instruction.
-        """
-
-@final
-class Loss:
-    """
-    Something that was cut, rounded or flushed.
-    """
-    __dataclass_fields__: Final[Any]
-    __match_args__: Final[Any]
-    @property
-    def __dict__(self, /) -> dict: ...
-    @__dict__.setter
-    def __dict__(self, /, _value: Any) -> None: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self, /) -> int: ...
-    def __new__(cls, /, operation: SupportsIndex, source: str, term: str, exact: Fraction, kept: Fraction, last_bit: SupportsIndex | None) -> Loss: ...
-    def __reduce__(self, /) -> tuple[Any, Any]: ...
-    def __repr__(self, /) -> str: ...
-    @property
-    def error(self, /) -> Any:
-        """
-        Kept minus exact.
-        """
-    @property
-    def exact(self, /) -> Fraction:
-        """
-        Before.
-        """
-    @property
-    def kept(self, /) -> Fraction:
-        """
-        After.
-        """
-    @property
-    def last_bit(self, /) -> int | None:
-        """
-        Weight of the last bit that is kept, as a power of two; None where it was flushed.
-        """
-    @property
-    def operation(self, /) -> int:
-        """
-        The elementary operation along K in which it happened, from 0.
-        """
-    @property
-    def source(self, /) -> str:
-        """
-        What lost it: ``input FTZ``, ``add/mul``, ``output FTZ``, ``fused summation``, ``output rounding``,
-        ``lowering``.
-        """
-    @property
-    def term(self, /) -> str:
-        """
-        The term: ``a3*b3``, ``c``; ``d`` for a whole result.
         """
 
 @final
@@ -1265,155 +651,7 @@ class Unit:
         The format in which a GEMM adds partial results: f32, or f64.
         """
 
-@final
-class Verdict:
-    """
-    Whether a unit has a risk.
-    """
-    __dataclass_fields__: Final[Any]
-    __match_args__: Final[Any]
-    @property
-    def __dict__(self, /) -> dict: ...
-    @__dict__.setter
-    def __dict__(self, /, _value: Any) -> None: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self, /) -> int: ...
-    def __new__(cls, /, risk: str, why: str | None, witness: Witness | None, tried: SupportsIndex) -> Verdict: ...
-    def __reduce__(self, /) -> tuple[Any, Any]: ...
-    def __repr__(self, /) -> str: ...
-    @property
-    def present(self, /) -> bool:
-        """
-        Whether it is present: an input shows it.
-        """
-    @property
-    def risk(self, /) -> str:
-        """
-        ``input FTZ``, ``small F``, ``narrow rho``, ``FP16 output`` or ``asymmetry``.
-        """
-    @property
-    def tried(self, /) -> int:
-        """
-        Cases tried before it was found, or in vain.
-        """
-    @property
-    def why(self, /) -> str | None:
-        """
-        What in the parameters makes it so; None where nothing does.
-        """
-    @property
-    def witness(self, /) -> Witness | None:
-        """
-        An input that shows it; None where none was found.
-        """
-
-@final
-class Witness:
-    """
-    An input that shows a risk.
-    """
-    __dataclass_fields__: Final[Any]
-    __match_args__: Final[Any]
-    @property
-    def __dict__(self, /) -> dict: ...
-    @__dict__.setter
-    def __dict__(self, /, _value: Any) -> None: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self, /) -> int: ...
-    def __new__(cls, /, input: Input, code: SupportsIndex, exact: Fraction, mirrored: SupportsIndex | None) -> Witness: ...
-    def __reduce__(self, /) -> tuple[Any, Any]: ...
-    def __repr__(self, /) -> str: ...
-    @property
-    def code(self, /) -> int:
-        """
-        The code of D.
-        """
-    @property
-    def exact(self, /) -> Fraction:
-        """
-        The exact dot product.
-        """
-    @property
-    def input(self, /) -> Input:
-        """
-        The operands.
-        """
-    @property
-    def mirrored(self, /) -> int | None:
-        """
-        The code of D of -A, B, -C, for the asymmetry.
-        """
-
-@final
-class Workaround:
-    """
-    A method to compute a product, and its errors.
-    """
-    __dataclass_fields__: Final[Any]
-    __match_args__: Final[Any]
-    @property
-    def __dict__(self, /) -> dict: ...
-    @__dict__.setter
-    def __dict__(self, /, _value: Any) -> None: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self, /) -> int: ...
-    def __new__(cls, /, name: str, instruction: str, errors: Errors) -> Workaround: ...
-    def __reduce__(self, /) -> tuple[Any, Any]: ...
-    def __repr__(self, /) -> str: ...
-    @property
-    def errors(self, /) -> Errors:
-        """
-        D minus the exact product.
-        """
-    @property
-    def instruction(self, /) -> str:
-        """
-        What computes it.
-        """
-    @property
-    def name(self, /) -> str:
-        """
-        In words.
-        """
-
-@final
-class WorstCase:
-    """
-    A case and how much of its bound it uses up.
-    """
-    __dataclass_fields__: Final[Any]
-    __match_args__: Final[Any]
-    @property
-    def __dict__(self, /) -> dict: ...
-    @__dict__.setter
-    def __dict__(self, /, _value: Any) -> None: ...
-    def __eq__(self, other: object, /) -> bool: ...
-    def __hash__(self, /) -> int: ...
-    def __new__(cls, /, input: Input, ratio: SupportsFloat | SupportsIndex, error: Fraction, tried: SupportsIndex) -> WorstCase: ...
-    def __reduce__(self, /) -> tuple[Any, Any]: ...
-    def __repr__(self, /) -> str: ...
-    @property
-    def error(self, /) -> Fraction:
-        """
-        The error.
-        """
-    @property
-    def input(self, /) -> Input:
-        """
-        The operands.
-        """
-    @property
-    def ratio(self, /) -> float:
-        """
-        Error over bound.
-        """
-    @property
-    def tried(self, /) -> int:
-        """
-        Cases tried.
-        """
-
-def account(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], element: tuple[SupportsIndex, SupportsIndex] = ...) -> Account:
+def account(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], element: tuple[SupportsIndex, SupportsIndex] = ...) -> dict:
     """
     The account of one element, row and column.
     """
@@ -1428,24 +666,24 @@ def architectures() -> list[str]:
     The architectures' names, by vendor and age.
     """
 
-def assess(unit: Unit, *, k: SupportsIndex | None = None, seed: SupportsIndex = 1) -> list[Verdict]:
+def assess(unit: Unit, *, k: SupportsIndex | None = None, seed: SupportsIndex = 1) -> list[dict]:
     """
     The verdicts on one unit.
     """
 
-def assess_all(*, revision_name: str = "hardware", seed: SupportsIndex = 1, threads: SupportsIndex | None = None) -> list[Assessed]:
+def assess_all(*, revision_name: str = "hardware", seed: SupportsIndex = 1, threads: SupportsIndex | None = None) -> list[dict]:
     """
     The verdicts on every model of the catalogue.
     """
 
-def bias_distributions(*, instructions: SupportsIndex = 1000, revision_name: str = "hardware", seed: SupportsIndex = 1, threads: SupportsIndex | None = None, progress: Any | None = None) -> Distributions:
+def bias_distributions(*, instructions: SupportsIndex = 1000, revision_name: str = "hardware", seed: SupportsIndex = 1, threads: SupportsIndex | None = None, progress: Any | None = None) -> str:
     """
-    D minus the exact result, for that many instructions of CDNA3.
+    D minus the exact result, for that many instructions of CDNA3, as JSON.
     """
 
-def bias_growth(lengths: SupportsGetItem[int, SupportsIndex], *, products: SupportsIndex = 24, distribution: str = "normal", scale: SupportsFloat | SupportsIndex = 10.0, revision_name: str = "hardware", seed: SupportsIndex = 1, threads: SupportsIndex | None = None, progress: Any | None = None) -> list[BiasGrowth]:
+def bias_growth(lengths: SupportsGetItem[int, SupportsIndex], *, products: SupportsIndex = 24, distribution: str = "normal", scale: SupportsFloat | SupportsIndex = 10.0, revision_name: str = "hardware", seed: SupportsIndex = 1, threads: SupportsIndex | None = None, progress: Any | None = None) -> str:
     """
-    The errors of growing chains.
+    The errors of growing chains, as JSON.
     """
 
 def check_scaled_mm(platform: str, shape: tuple[SupportsIndex, SupportsIndex, SupportsIndex], inner: SupportsIndex, dtypes: tuple[str, str, str], *, dimensions: tuple[SupportsIndex, SupportsIndex] = ..., scales: tuple[tuple[SupportsIndex, SupportsIndex], tuple[SupportsIndex, SupportsIndex]] | None = None, scale_result_fits: bool = True, bias: tuple[str, SupportsIndex] | None = None, row_major_a: bool = True, column_major_b: bool = True, aligned: bool = True) -> None:
@@ -1459,9 +697,10 @@ def choose(architecture: str, a: str, b: str, accumulate: str | None = None, sca
     where nothing is said.
     """
 
-def compare(values: tuple[SupportsGetItem[int, str], SupportsGetItem[int, str], str] | None, architectures: SupportsGetItem[int, str] | None = None, *, round: bool = False, composed: bool = False, revision_name: str = "hardware") -> Comparison:
+def compare(values: tuple[SupportsGetItem[int, str], SupportsGetItem[int, str], str] | None, architectures: SupportsGetItem[int, str] | None = None, *, round: bool = False, composed: bool = False, revision_name: str = "hardware") -> tuple[dict, Document]:
     """
-    Results by architecture; values are text that every format reads for itself. Without A the paper's Equation 1.
+    Results by architecture; values are text that every format reads for itself. Without A the paper's Equation 1. The fields,
+    and the document.
     """
 
 def compile_cuda(folders: SupportsGetItem[int, str | PathLike[str]], source: str, name: str, target: str, options: SupportsGetItem[int, str], expressions: SupportsGetItem[int, str]) -> tuple[str, list[str], str, str]:
@@ -1608,9 +847,9 @@ def instructions(architecture: str | None = None, format: str | None = None, mod
     The rows of the catalogue that have this architecture, this format, this model family.
     """
 
-def measure_designs(units: SupportsGetItem[int, Unit], operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, threads: SupportsIndex | None = None) -> list[tuple[int | None, Errors, float]]:
+def measure_designs(units: SupportsGetItem[int, Unit], operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, threads: SupportsIndex | None = None) -> str:
     """
-    Models as designs of A·B, all on one product.
+    Models as designs of A·B, all on one product, as JSON.
     """
 
 def multiply(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None]) -> Any:
@@ -1671,7 +910,7 @@ def probe(call: Any, name: str, shape: tuple[SupportsIndex, SupportsIndex, Suppo
     An exception that it or `progress` raises ends the probe.
     """
 
-def product_bounds(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, promote_every: SupportsIndex | None = None, threads: SupportsIndex | None = None) -> Bounds:
+def product_bounds(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, promote_every: SupportsIndex | None = None, threads: SupportsIndex | None = None) -> dict:
     """
     What each element of a product lost, and could have lost.
     """
@@ -1729,9 +968,9 @@ def simulate(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any |
     D by the unit's model for any M and N and any K that the model takes, by its kernel or on the reference path.
     """
 
-def smallest_difference(left: Unit, right: Unit, *, k: SupportsIndex | None = None, budget: SupportsIndex = 700000, seed: SupportsIndex = 1, threads: SupportsIndex | None = None) -> Difference:
+def smallest_difference(left: Unit, right: Unit, *, k: SupportsIndex | None = None, budget: SupportsIndex = 700000, seed: SupportsIndex = 1, threads: SupportsIndex | None = None) -> tuple[dict, Document]:
     """
-    The smallest input of K elements on which two units differ.
+    The smallest input of K elements on which two units differ: its fields, and the document.
     """
 
 def tally(kind: str, ours: Any, theirs: Any, *, sizes: bool = True) -> tuple[int, float, float, int | None, int, list[int]]:
@@ -1753,12 +992,12 @@ def who_computed(operands: tuple[Any, Any, Any | None, Any | None, Any | None], 
     Which instructions compute D, as JSON and as a document. `formats` are those of A, B, C and D, and that of scale factors, where it is known.
     """
 
-def workarounds(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, revision_name: str = "hardware", threads: SupportsIndex | None = None) -> list[Workaround]:
+def workarounds(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, revision_name: str = "hardware", threads: SupportsIndex | None = None) -> str:
     """
-    What helps, and what it loses.
+    What helps, and what it loses, as JSON.
     """
 
-def worst_case(unit: Unit, objective: str, *, k: SupportsIndex | None = None, budget: SupportsIndex = 40000, enough: SupportsFloat | SupportsIndex = 0.95, seed: SupportsIndex = 1) -> WorstCase | None:
+def worst_case(unit: Unit, objective: str, *, k: SupportsIndex | None = None, budget: SupportsIndex = 40000, enough: SupportsFloat | SupportsIndex = 0.95, seed: SupportsIndex = 1) -> dict | None:
     """
     The case closest to its bound that a search finds; None where nothing can be lost.
     """

@@ -1,4 +1,4 @@
-"""Results: dataclasses that are read from the JSON of the native half, and shown as it describes them."""
+"""Results: dataclasses that are read from what the native half hands over, and shown as it describes them."""
 
 from __future__ import annotations
 
@@ -42,15 +42,21 @@ class Result:
         Path(path).write_text(self.html(), encoding="utf-8")
 
 
-def result(cls: type[T], native: tuple[str, _bitmma.Document], **more: Any) -> T:
+def result(cls: type[T], native: tuple[str | dict[str, Any], _bitmma.Document], **more: Any) -> T:
     """A result from the two things that the native half makes of one."""
-    text, document = native
-    return read(cls, json.loads(text), document=document, **more)
+    fields, document = native
+    return read(cls, fields, document=document, **more)
 
 
-def read(cls: type[T], value: dict[str, Any], **more: Any) -> T:
+def read_all(cls: type[T], text: str) -> list[T]:
+    """A dataclass of each object of a list of JSON."""
+    return [read(cls, one) for one in json.loads(text)]
+
+
+def read(cls: type[T], value: str | dict[str, Any], **more: Any) -> T:
     """A dataclass of the values of the same names, each as its type says; what it has no field for is left out."""
     of: Any = cls
+    value = json.loads(value) if isinstance(value, str) else value
     kinds = _kinds(of)
     names = [one.name for one in fields(of) if one.name in value and one.name not in more]
     return cls(**{name: _as(kinds[name], value[name]) for name in names}, **more)
@@ -68,6 +74,8 @@ def _as(kind: Any, value: Any) -> Any:
     """A value of JSON as a type: a dataclass, a list, a tuple (also of an object's values in order), or itself."""
     if value is None:
         return None
+    if kind is float:
+        return float(value)  # NaN and infinities are text
     if is_dataclass(kind):
         return read(kind, value)  # type: ignore[arg-type]
     of, inner = get_origin(kind), get_args(kind)

@@ -1,5 +1,6 @@
 //! `bitmma.analysis.account`, `bounds`, `worst_case`, `error_sources`: what is lost, and at most.
 
+use bitmma_analysis::Dyadic;
 use bitmma_analysis::account::{self as accounts, account as of_case};
 use bitmma_analysis::error_bound::{Magnitudes, a_priori, elements};
 use bitmma_analysis::error_source::{Source, sources};
@@ -10,54 +11,20 @@ use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::{Exact, Failed, Input, Loss, long, source};
+use super::{Failed, Fields, fraction, input, long, losses, source};
 use crate::error::{OptionError, Raised, ShapeError};
 use crate::operands::Arrays;
 use crate::unit::Unit;
 
-record! {
-    /// The error of one source in one dot product.
-    Entry(compared: true, hidden: []) {
-        /// As in :class:`Loss`.
-        source: String,
-        /// What it changed, with its sign.
-        error: Exact,
-        /// The most that it can have lost, given the exponents that occurred.
-        bound: Exact,
-    }
-}
-
-record! {
-    /// What one dot product lost; all errors together are D minus the exact result.
-    Account(compared: true, hidden: [losses]) {
-        /// The code of D.
-        code: u64,
-        /// Its value; None if it is not finite, and so for the next three.
-        value: Option<Exact>,
-        /// The exact dot product.
-        exact: Option<Exact>,
-        /// D minus the exact dot product.
-        error: Option<Exact>,
-        /// The sum of all sources' bounds.
-        bound: Option<Exact>,
-        /// The paper's bound, whether or not a term can lose bits.
-        paper_bound: Exact,
-        /// Sources that can have lost something.
-        sources: Vec<Py<Entry>>,
-        /// Every loss, in the order of the steps.
-        losses: Vec<Py<Loss>>,
-    }
-}
-
 /// The account of one element, row and column.
 #[pyfunction]
 #[pyo3(signature = (unit, operands, element = (0, 0)))]
-pub(crate) fn account(
-    py: Python<'_>,
+pub(crate) fn account<'py>(
+    py: Python<'py>,
     unit: &Unit,
-    operands: Arrays<'_>,
+    operands: Arrays<'py>,
     element: (usize, usize),
-) -> PyResult<Account> {
+) -> PyResult<Fields<'py>> {
     let (row, column) = element;
     let given = operands.read(unit)?;
     let lent = given.operands();
@@ -73,46 +40,32 @@ pub(crate) fn account(
     let entries = Source::ALL.into_iter().map(|source| (source, found.entry(source)));
     let entries = entries.filter(|(_, entry)| !entry.bound.is_zero() || !entry.error.is_zero());
     let entry = |(source, entry): (Source, &accounts::Entry)| {
-        let (error, bound) = (Exact::new(py, &entry.error)?, Exact::new(py, &entry.bound)?);
-        Py::new(py, Entry { source: source.name().to_owned(), error, bound })
+        let (error, bound) = (fraction(py, &entry.error)?, fraction(py, &entry.bound)?);
+        Ok(dict!(py, source: source.name(), error: error, bound: bound))
     };
-    Ok(Account {
+    let some = |number: Option<&Dyadic>| number.map(|number| fraction(py, number)).transpose();
+    Ok(dict!(py,
         code: found.d,
-        value: Exact::some(py, found.value.as_ref())?,
-        exact: Exact::some(py, found.exact.as_ref())?,
-        error: Exact::some(py, found.error().as_ref())?,
-        bound: Exact::some(py, found.bound().as_ref())?,
-        paper_bound: Exact::new(py, &found.paper_bound)?,
-        sources: entries.map(entry).collect::<PyResult<_>>()?,
-        losses: Loss::all(py, &found)?,
-    })
-}
-
-record! {
-    /// Errors and bounds of a product, rounded to float64.
-    Bounds(compared: false, hidden: []) {
-        /// D minus the exact result, M×N; NaN where something is not finite.
-        error: Py<PyAny>,
-        /// The most that each element can have lost, given the exponents that occurred: a posteriori.
-        bound: Py<PyAny>,
-        /// The most that any element can lose, from the largest magnitudes of the operands alone; None where it
-        /// may overflow, or where results are promoted.
-        a_priori: Option<f64>,
-        /// The same by source.
-        a_priori_by_source: Py<PyDict>,
-    }
+        value: some(found.value.as_ref())?,
+        exact: some(found.exact.as_ref())?,
+        error: some(found.error().as_ref())?,
+        bound: some(found.bound().as_ref())?,
+        paper_bound: fraction(py, &found.paper_bound)?,
+        sources: entries.map(entry).collect::<PyResult<Vec<_>>>()?,
+        losses: losses(py, &found.losses)?,
+    ))
 }
 
 /// What each element of a product lost, and could have lost.
 #[pyfunction]
 #[pyo3(signature = (unit, operands, *, promote_every = None, threads = None))]
-pub(crate) fn product_bounds(
-    py: Python<'_>,
+pub(crate) fn product_bounds<'py>(
+    py: Python<'py>,
     unit: &Unit,
-    operands: Arrays<'_>,
+    operands: Arrays<'py>,
     promote_every: Option<usize>,
     threads: Option<usize>,
-) -> PyResult<Bounds> {
+) -> PyResult<Fields<'py>> {
     let given = operands.read(unit)?;
     let lent = given.operands();
     let target = &unit.target;
@@ -127,49 +80,34 @@ pub(crate) fn product_bounds(
     let before = magnitudes.filter(|_| promote_every.is_none());
     let before = before.and_then(|magnitudes| a_priori(target.model(), target.step(), k, &magnitudes));
     let shape = [lent.a.rows(), lent.b.columns()];
-    let array = |number: fn(&(f64, f64)) -> f64| {
-        PyResult::Ok(PyArray1::from_iter(py, found.iter().map(number)).reshape(shape)?.into_any().unbind())
-    };
+    let array =
+        |number: fn(&(f64, f64)) -> f64| PyArray1::from_iter(py, found.iter().map(number)).reshape(shape);
     let by_source = PyDict::new(py);
     for (source, bound) in Source::ALL.into_iter().zip(before.iter().flat_map(|before| &before.by_source)) {
         if !bound.is_zero() {
             by_source.set_item(source.name(), bound.to_f64())?;
         }
     }
-    Ok(Bounds {
+    Ok(dict!(py,
         error: array(|one| one.0)?,
         bound: array(|one| one.1)?,
         a_priori: before.as_ref().map(|bound| bound.total().to_f64()),
-        a_priori_by_source: by_source.unbind(),
-    })
-}
-
-record! {
-    /// A case and how much of its bound it uses up.
-    WorstCase(compared: false, hidden: []) {
-        /// The operands.
-        input: Py<Input>,
-        /// Error over bound.
-        ratio: f64,
-        /// The error.
-        error: Exact,
-        /// Cases tried.
-        tried: u64,
-    }
+        a_priori_by_source: by_source,
+    ))
 }
 
 /// The case closest to its bound that a search finds; None where nothing can be lost.
 #[pyfunction]
 #[pyo3(signature = (unit, objective, *, k = None, budget = 40_000, enough = 0.95, seed = 1))]
-pub(crate) fn worst_case(
-    py: Python<'_>,
+pub(crate) fn worst_case<'py>(
+    py: Python<'py>,
     unit: &Unit,
     objective: &str,
     k: Option<usize>,
     budget: u64,
     enough: f64,
     seed: u64,
-) -> PyResult<Option<WorstCase>> {
+) -> PyResult<Option<Fields<'py>>> {
     let objective = match (objective, source(objective)) {
         ("total", _) => Objective::Total,
         ("paper", _) => Objective::Paper,
@@ -183,8 +121,8 @@ pub(crate) fn worst_case(
     let (model, k) = (unit.model(), k.unwrap_or(unit.target.step()));
     let found = long(py, None, None, |_| search(model, k, objective, Effort { budget, enough }, seed))?;
     let worst = |Worst { case, ratio, error, tried }: Worst| {
-        let (input, error) = (Input::of(py, model, &case)?, Exact::new(py, &error)?);
-        Ok(WorstCase { input, ratio, error, tried })
+        let (input, error) = (input(py, model, &case)?, fraction(py, &error)?);
+        Ok(dict!(py, input: input, ratio: ratio, error: error, tried: tried))
     };
     found.map(worst).transpose()
 }

@@ -1,4 +1,4 @@
-//! `bitmma.analysis`: what the arithmetic means. Results are classes of Python's.
+//! `bitmma.analysis`: what the arithmetic means. Results are JSON, or dictionaries where numbers are exact or arrays; Python makes its dataclasses of them.
 
 pub(crate) mod accuracy;
 pub(crate) mod bounds;
@@ -8,19 +8,14 @@ pub(crate) mod report;
 pub(crate) mod risk;
 pub(crate) mod which;
 
-use std::convert::Infallible;
-
-use bitmma_analysis::account::{self, Account};
+use bitmma_analysis::account::Loss;
 use bitmma_analysis::describe;
 use bitmma_analysis::error_source::Source;
 use bitmma_analysis::subject::Subject;
 use bitmma_analysis::{Dyadic, Error};
 use bitmma_engine::{Case, Matrix, Model};
-use pyo3::Borrowed;
 use pyo3::prelude::*;
-use pyo3::types::PyInt;
-#[cfg(feature = "stubs")]
-use pyo3::{inspect::PyStaticExpr, type_hint_identifier};
+use pyo3::types::{PyDict, PyInt};
 
 use crate::arrays;
 use crate::error::{FormatError, OptionError, Raised, ReportError, in_python};
@@ -68,133 +63,48 @@ fn long<T: Send>(
 }
 
 /// An exact number: a `Fraction`.
-pub(crate) struct Exact(Py<PyAny>);
-
-impl Exact {
-    fn new(py: Python<'_>, number: &Dyadic) -> PyResult<Exact> {
-        let (significand, exponent) = number.to_hex();
-        let significand = py.get_type::<PyInt>().call1((significand, 16))?;
-        let power = py.import("fractions")?.call_method1("Fraction", (2,))?.pow(exponent, py.None())?;
-        Ok(Exact(power.mul(significand)?.unbind()))
-    }
-
-    fn some(py: Python<'_>, number: Option<&Dyadic>) -> PyResult<Option<Exact>> {
-        number.map(|number| Exact::new(py, number)).transpose()
-    }
+fn fraction<'py>(py: Python<'py>, number: &Dyadic) -> PyResult<Bound<'py, PyAny>> {
+    let (significand, exponent) = number.to_hex();
+    let significand = py.get_type::<PyInt>().call1((significand, 16))?;
+    py.import("fractions")?.call_method1("Fraction", (2,))?.pow(exponent, py.None())?.mul(significand)
 }
 
-impl<'py> IntoPyObject<'py> for &Exact {
-    type Target = PyAny;
-    type Output = Bound<'py, PyAny>;
-    type Error = Infallible;
+/// A result's fields, of which Python makes its dataclass.
+type Fields<'py> = Bound<'py, PyDict>;
 
-    #[cfg(feature = "stubs")]
-    const OUTPUT_TYPE: PyStaticExpr = type_hint_identifier!("fractions", "Fraction");
-
-    fn into_pyobject(self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Infallible> {
-        Ok(self.0.bind(py).clone())
-    }
+/// A dot product as arrays of codes that any unit takes: A a row, B a column, C one element.
+fn input<'py>(py: Python<'py>, model: &Model, case: &Case) -> PyResult<Fields<'py>> {
+    let array = |format, rows, columns, codes: &[u64]| {
+        let matrix = Matrix::single(format, rows, columns, codes.iter().copied());
+        arrays::result(py, matrix.map_err(Raised::from)?, false)
+    };
+    let k = case.a.len();
+    let scale = |rows: bool, codes: &[u64]| {
+        let count = codes.len();
+        let shape = if rows { (1, count) } else { (count, 1) };
+        model.scale.map(|scale| array(scale.format, shape.0, shape.1, codes)).transpose()
+    };
+    Ok(dict!(py,
+        a: array(model.a, 1, k, &case.a)?,
+        b: array(model.b, k, 1, &case.b)?,
+        c: array(model.c, 1, 1, &[case.c])?,
+        scale_a: scale(true, &case.scale_a)?,
+        scale_b: scale(false, &case.scale_b)?,
+        text: describe::input(model, case),
+    ))
 }
 
-impl<'py> FromPyObject<'_, 'py> for Exact {
-    type Error = Infallible;
-
-    #[cfg(feature = "stubs")]
-    const INPUT_TYPE: PyStaticExpr = type_hint_identifier!("fractions", "Fraction");
-
-    fn extract(number: Borrowed<'_, 'py, PyAny>) -> Result<Exact, Infallible> {
-        Ok(Exact(number.to_owned().unbind()))
-    }
+/// A loss with its exact numbers.
+fn loss<'py>(py: Python<'py>, loss: &Loss) -> PyResult<Fields<'py>> {
+    let Loss { operation, source, term, exact, kept, last_bit, .. } = loss;
+    let (exact, kept) = (fraction(py, exact)?, fraction(py, kept)?);
+    Ok(
+        dict!(py, operation: operation, source: source.name(), term: term, exact: exact, kept: kept, last_bit: last_bit),
+    )
 }
 
-record! {
-    /// One dot product as codes, ready for any unit: ``simulate(unit, input.a, input.b, input.c)``.
-    Input(compared: false, hidden: [a, b, c, scale_a, scale_b]) {
-        /// 1×K codes.
-        a: Py<PyAny>,
-        /// K×1 codes.
-        b: Py<PyAny>,
-        /// 1×1 code.
-        c: Py<PyAny>,
-        /// 1 × K/block codes; None where the unit takes none.
-        scale_a: Option<Py<PyAny>>,
-        /// K/block × 1 codes; None where the unit takes none.
-        scale_b: Option<Py<PyAny>>,
-        /// What is not zero in it: ``a0 = 1, b0 = 0.5, c = -0x1p-25``.
-        text: String,
-    }
-
-    fn __str__(&self) -> &str {
-        &self.text
-    }
-}
-
-impl Input {
-    /// A dot product as arrays of codes that any unit takes: A a row, B a column, C one element.
-    fn of(py: Python<'_>, model: &Model, case: &Case) -> PyResult<Py<Input>> {
-        let array = |format, rows, columns, codes: &[u64]| {
-            let matrix = Matrix::single(format, rows, columns, codes.iter().copied());
-            Ok::<_, PyErr>(arrays::result(py, matrix.map_err(Raised::from)?, false)?.unbind())
-        };
-        let k = case.a.len();
-        let scale = |rows: bool, codes: &[u64]| {
-            let count = codes.len();
-            let shape = if rows { (1, count) } else { (count, 1) };
-            model.scale.map(|scale| array(scale.format, shape.0, shape.1, codes)).transpose()
-        };
-        let input = Input {
-            a: array(model.a, 1, k, &case.a)?,
-            b: array(model.b, k, 1, &case.b)?,
-            c: array(model.c, 1, 1, &[case.c])?,
-            scale_a: scale(true, &case.scale_a)?,
-            scale_b: scale(false, &case.scale_b)?,
-            text: describe::input(model, case),
-        };
-        Py::new(py, input)
-    }
-}
-
-record! {
-    /// Something that was cut, rounded or flushed.
-    Loss(compared: true, hidden: []) {
-        /// The elementary operation along K in which it happened, from 0.
-        operation: usize,
-        /// What lost it: ``input FTZ``, ``add/mul``, ``output FTZ``, ``fused summation``, ``output rounding``,
-        /// ``lowering``.
-        source: String,
-        /// The term: ``a3*b3``, ``c``; ``d`` for a whole result.
-        term: String,
-        /// Before.
-        exact: Exact,
-        /// After.
-        kept: Exact,
-        /// Weight of the last bit that is kept, as a power of two; None where it was flushed.
-        last_bit: Option<i64>,
-    }
-
-    /// Kept minus exact.
-    #[getter]
-    fn error<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.kept.0.bind(py).sub(&self.exact.0)
-    }
-}
-
-impl Loss {
-    fn of(py: Python<'_>, loss: &account::Loss) -> PyResult<Py<Loss>> {
-        let loss = Loss {
-            operation: loss.operation,
-            source: loss.source.name().to_owned(),
-            term: loss.term.clone(),
-            exact: Exact::new(py, &loss.exact)?,
-            kept: Exact::new(py, &loss.kept)?,
-            last_bit: loss.last_bit,
-        };
-        Py::new(py, loss)
-    }
-
-    fn all(py: Python<'_>, account: &Account) -> PyResult<Vec<Py<Loss>>> {
-        account.losses.iter().map(|loss| Loss::of(py, loss)).collect()
-    }
+fn losses<'py>(py: Python<'py>, all: &[Loss]) -> PyResult<Vec<Fields<'py>>> {
+    all.iter().map(|one| loss(py, one)).collect()
 }
 
 /// A unit as the analysis takes it: a model at a K, with its row of the catalogue where it has one.

@@ -28,7 +28,8 @@ use crate::instruction::revision;
 use crate::operands::Arrays;
 use crate::unit::Unit;
 
-fn text(page: serde_json::Result<String>) -> PyResult<String> {
+/// JSON, of which Python makes its dataclass.
+pub(super) fn text(page: serde_json::Result<String>) -> PyResult<String> {
     page.map_err(|error| OptionError::new_err(error.to_string()))
 }
 

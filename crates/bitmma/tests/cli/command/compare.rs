@@ -33,6 +33,9 @@ fn equation_1_is_the_papers_table() {
             .map(cells)
             .collect();
         assert_eq!(rows.len(), PAPER.len(), "{}", ended.out);
+        // the answer comes first, what it is of after it
+        assert!(ended.out.starts_with("6 different results; "), "{}", ended.out);
+        assert!(ended.out.find("Paper, Equation 1") > ended.out.find("cdna3"), "{}", ended.out);
         for (row, (architecture, answers)) in rows.iter().zip(PAPER) {
             let wide = if ["volta", "turing"].contains(&architecture) { "N/A" } else { WIDE };
             assert_eq!(row[0], architecture);

@@ -9,31 +9,24 @@ are fractions, statistics are floats. Everything random comes from a seed.
 
 from __future__ import annotations
 
-from .._bitmma import (
-    Account,
-    Answer,
-    Assessed,
+from .accuracy import (
     BiasGrowth,
-    Bounds,
-    Comparison,
-    Difference,
     Distributions,
-    Entry,
     Errors,
     Histogram,
-    Input,
-    LeftOut,
-    Loss,
-    Verdict,
-    Witness,
+    Measured,
     Workaround,
-    WorstCase,
+    bias_distributions,
+    bias_growth,
+    errors,
+    measure_designs,
+    workarounds,
 )
-from .accuracy import Measured, bias_distributions, bias_growth, errors, measure_designs, workarounds
-from .bounds import account, bounds, error_sources, worst_case
-from .discrepancy import Matrix, compare, matrix, smallest
+from .bounds import Account, Bounds, Entry, WorstCase, account, bounds, error_sources, worst_case
+from .discrepancy import Answer, Comparison, Difference, LeftOut, Matrix, compare, matrix, smallest
+from .losses import Input, Loss
 from .report import PARTS, Figure, Section, Series, Table, report, section
-from .risks import assess, assess_all
+from .risks import Assessed, Verdict, Witness, assess, assess_all
 
 __all__ = [
     "PARTS",

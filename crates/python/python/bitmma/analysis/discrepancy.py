@@ -2,23 +2,85 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import groupby
+from math import isnan
 from typing import TYPE_CHECKING, Iterable, Sequence, Union
 
 from .. import _bitmma
-from .._bitmma import Comparison, Difference
 from .._options import whole
 from .._lazy import numpy as np
 from .._product import Target, _unit
+from .._results import Result, result
 from ..simulate import Unit
+from .losses import Input, Loss
 
 if TYPE_CHECKING:
     from .._arrays import Codes
 
-__all__ = ["Matrix", "compare", "matrix", "smallest"]
+__all__ = ["Answer", "Comparison", "Difference", "LeftOut", "Matrix", "compare", "matrix", "smallest"]
 
 #: A number as text (decimal, hexadecimal float), or a float, which is exact.
 Number = Union[str, float]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one instruction returns."""
+
+    target: str
+    """Architecture and instruction."""
+    architecture: str
+    """The architecture."""
+    instruction: str
+    """The instruction."""
+    format: str
+    """The format of D."""
+    code: int
+    """The code of D."""
+    text: str
+    """Its value."""
+    losses: list[Loss] = field(repr=False)
+    """What it lost, in the order of its steps; nothing for what is not finite."""
+
+    @property
+    def value(self) -> float:
+        """The value of D."""
+        return float(self.text)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """An instruction that does not take the input."""
+
+    target: str
+    """Architecture and instruction."""
+    architecture: str
+    """The architecture."""
+    instruction: str
+    """The instruction."""
+    reason: str
+    """Why it does not."""
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Result):
+    """Results by architecture."""
+
+    answers: list[Answer]
+    """In the catalogue's order."""
+    left_out: list[LeftOut]
+    """The others."""
+
+    @property
+    def by_value(self) -> dict[float, list[Answer]]:
+        """Every different value, ascending, with who returns it; all NaNs are one and last."""
+
+        def place(one: Answer) -> tuple[bool, float]:
+            return (True, 0.0) if isnan(one.value) else (False, one.value)
+
+        groups = [list(group) for _, group in groupby(sorted(self.answers, key=place), place)]
+        return {group[0].value: group for group in groups}
 
 
 def compare(
@@ -42,11 +104,29 @@ def compare(
     if a is not None or b is not None:
         values = ([_word(x) for x in a or ()], [_word(x) for x in b or ()], _word(c))
     names = None if architectures is None else list(architectures)
-    return _bitmma.compare(values, names, round=round, composed=composed, revision_name=revision)
+    return result(Comparison, _bitmma.compare(values, names, round=round, composed=composed, revision_name=revision))
 
 
 def _word(number: Number) -> str:
     return number if isinstance(number, str) else float(number).hex()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Difference(Result):
+    """The result of a search for an input on which two units differ."""
+
+    verdict: str
+    """``found``; ``never``: equal parameters, or every input was tried; ``not found``: there may be one."""
+    input: Input | None
+    """The operands; None where none was found."""
+    smallest: bool
+    """Whether every simpler kind of input that is tried at all was tried whole."""
+    tried: int
+    """Cases tried; 0 where the parameters are equal."""
+    answers: tuple[int, int] | None
+    """The codes of D of the two."""
+    first: tuple[Loss | None, Loss | None]
+    """Where they part: the first loss of each that the other does not have."""
 
 
 def smallest(
@@ -67,7 +147,7 @@ def smallest(
     """
     x, y = _unit(left), _unit(right)
     whole(k=k, budget=budget, seed=seed, threads=threads)
-    return _bitmma.smallest_difference(x, y, k=k, budget=budget, seed=seed, threads=threads)
+    return result(Difference, _bitmma.smallest_difference(x, y, k=k, budget=budget, seed=seed, threads=threads))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,16 +1,18 @@
-//! One input through every instruction: results by architecture, and what each lost on the way.
+//! One input, as every instruction takes it.
 
-use bitmma_engine::catalogue::of;
+use std::fmt;
+
 use bitmma_engine::formats::word::read;
 use bitmma_engine::formats::{BlockScale, Format};
-use bitmma_engine::{Architecture, Case, Instruction, Model, Revision};
+use bitmma_engine::{Case, Instruction, Model, Revision};
 use bitmma_verify::inputs::zero;
+use serde::{Serialize, Serializer};
 
 use crate::account::{Account, account, dot};
-use crate::error::Error;
+use crate::error::{Error, option};
 
 /// What goes in, as text that every format reads for itself: decimals, hexadecimal floats, `inf`, `nan`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Input<'a> {
     /// Elements of A along K; zeros after them.
     pub a: Vec<&'a str>,
@@ -19,16 +21,8 @@ pub struct Input<'a> {
     /// The element of C.
     pub c: &'a str,
     /// Whether numbers that a format does not have are rounded to nearest, ties to even.
+    #[serde(skip)]
     pub round: bool,
-}
-
-/// What one instruction returns.
-#[derive(Clone, Copy, Debug)]
-pub struct Answer {
-    /// The instruction.
-    pub row: &'static Instruction,
-    /// The code of D.
-    pub d: u64,
 }
 
 /// Why an instruction is left out.
@@ -43,34 +37,33 @@ pub enum Reason {
         /// The value.
         word: String,
     },
-    /// More values than K, which this is.
-    Short(usize),
+    /// More values than K.
+    Short {
+        /// Of the instruction.
+        k: usize,
+        /// In the longer of A and B.
+        given: usize,
+    },
     /// The compiler makes it of other instructions, which was not asked for.
     Composed,
     /// It is not known how it computes.
     Unknown,
 }
 
-/// Results by architecture.
-#[derive(Clone, Debug)]
-pub struct Comparison {
-    /// In the catalogue's order.
-    pub answers: Vec<Answer>,
-    /// The others.
-    pub left_out: Vec<(&'static Instruction, Reason)>,
-    /// Values in the longer of A and B.
-    pub given: usize,
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Value { operand, format, word } => write!(f, "{format} cannot hold {operand} = {word}"),
+            Reason::Short { k, given } => write!(f, "K = {k}, and {given} values were given"),
+            Reason::Composed => f.write_str("composed of other instructions, which were not asked for"),
+            Reason::Unknown => f.write_str("it is not known how it computes"),
+        }
+    }
 }
 
-impl Comparison {
-    /// A reason in words.
-    pub fn text(&self, reason: &Reason) -> String {
-        match reason {
-            Reason::Value { operand, format, word } => format!("{format} cannot hold {operand} = {word}"),
-            Reason::Short(k) => format!("K = {k}, and {} values were given", self.given),
-            Reason::Composed => "composed of other instructions, which were not asked for".to_owned(),
-            Reason::Unknown => "it is not known how it computes".to_owned(),
-        }
+impl Serialize for Reason {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
@@ -89,7 +82,7 @@ impl Input<'_> {
     /// The input as an instruction takes it: zeros after it, scale factors of one.
     pub fn case(&self, row: &Instruction) -> Result<Case, Reason> {
         if self.given() > row.products() {
-            return Err(Reason::Short(row.products()));
+            return Err(Reason::Short { k: row.products(), given: self.given() });
         }
         self.case_of([row.a, row.b, row.c], row.scale, row.products())
     }
@@ -104,9 +97,9 @@ impl Input<'_> {
         let case =
             self.case_of([model.a, model.b, model.c], model.scale, k).map_err(|reason| match reason {
                 Reason::Value { format, word, .. } => {
-                    crate::error::option("an element", word, &format!("{format} cannot hold it"))
+                    option("an element", word, &format!("{format} cannot hold it"))
                 }
-                _ => crate::error::option("K", k, "the model does not take it"),
+                _ => option("K", k, "the model does not take it"),
             })?;
         dot(model, &case)
     }
@@ -141,31 +134,4 @@ impl Input<'_> {
         }
         account(model, &case, true).map(Some)
     }
-}
-
-/// The input through every instruction of these architectures; those that a compiler makes of others only
-/// where `composed` says so, those on integers only where the input is of integers that they take.
-pub fn compare(
-    input: &Input<'_>,
-    architectures: &[Architecture],
-    revision: Revision,
-    composed: bool,
-) -> Result<Comparison, Error> {
-    let mut comparison = Comparison { answers: Vec::new(), left_out: Vec::new(), given: input.given() };
-    for row in architectures.iter().flat_map(|architecture| of(*architecture)) {
-        // fractions and large numbers are not meant for integers
-        if row.d.is_integer() && input.case(row).is_err() {
-            continue;
-        }
-        let case = match row.model_ref(revision) {
-            None => Err(Reason::Unknown),
-            Some(_) if row.composed_of.is_some() && !composed => Err(Reason::Composed),
-            Some(model) => input.case(row).map(|case| (model, case)),
-        };
-        match case {
-            Ok((model, case)) => comparison.answers.push(Answer { row, d: dot(model, &case)? }),
-            Err(reason) => comparison.left_out.push((row, reason)),
-        }
-    }
-    Ok(comparison)
 }
