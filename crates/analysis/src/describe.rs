@@ -88,6 +88,13 @@ pub fn parameters(model: &Model, k: usize) -> String {
     parts.chain([format!("ρ = {}", model.conversion)]).collect::<Vec<_>>().join(", ")
 }
 
+/// Parameters in one short line, as in `L=16 F=25 RZ-FP32`.
+pub fn short(model: &Model, k: usize) -> String {
+    let own: String =
+        model.short(k).into_iter().map(|(symbol, value)| format!("{symbol}={value} ")).collect();
+    format!("{own}{}", model.conversion)
+}
+
 /// Words joined by commas, the first `most` of them.
 pub fn list<T: ToString>(words: &[T], most: usize) -> String {
     let mut text: Vec<String> = words.iter().take(most).map(ToString::to_string).collect();

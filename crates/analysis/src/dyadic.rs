@@ -4,9 +4,14 @@ use std::cmp::Ordering;
 use std::ops::{Add, AddAssign, Mul, Neg, Sub};
 
 use bitmma_engine::arithmetic::exact::Exact;
+use bitmma_engine::explain::json::Number;
 use bitmma_engine::formats::{Format, decode};
 use dashu_int::ops::BitTest;
 use dashu_int::{IBig, Sign, UBig};
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
+use crate::number;
 
 /// `significand * 2^exponent`, exact; equal numbers may be written in several ways.
 #[derive(Clone, Debug, Default)]
@@ -199,6 +204,32 @@ impl std::fmt::Display for Dyadic {
             return f.pad(&text);
         }
         f.pad(&format!("≈{:.16e}", self.to_f64()))
+    }
+}
+
+impl Dyadic {
+    /// The nearest decimal of that many digits, 17 at most; a power of two where it is beyond FP64.
+    pub fn rounded(&self, digits: usize) -> String {
+        let nearest = self.to_f64();
+        match self.floor_log2() {
+            Some(power) if nearest == 0.0 || nearest.is_infinite() => {
+                format!("≈{}2^{power}", if self.is_negative() { "-" } else { "" })
+            }
+            _ => number::rounded(nearest, digits),
+        }
+    }
+}
+
+/// The nearest FP64 number, and exactly: a significand in hex, times two to an exponent.
+impl Serialize for Dyadic {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let (digits, exponent) = self.to_hex();
+        let (minus, digits) = digits.strip_prefix('-').map_or(("", &*digits), |digits| ("-", digits));
+        let mut object = to.serialize_struct("Dyadic", 3)?;
+        object.serialize_field("value", &Number::from(self.to_f64()))?;
+        object.serialize_field("significand", &format!("{minus}0x{digits}"))?;
+        object.serialize_field("exponent", &exponent)?;
+        object.end()
     }
 }
 

@@ -12,6 +12,7 @@ pub mod data;
 pub mod describe;
 pub mod design_space;
 pub mod discrepancy;
+pub mod dot;
 mod dyadic;
 pub mod element;
 mod error;

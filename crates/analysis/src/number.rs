@@ -1,7 +1,7 @@
 //! Exact values of intermediate results, as text.
 
 use bitmma_engine::arithmetic::exact::Exact;
-use bitmma_engine::formats::text::display;
+use bitmma_engine::formats::text::{decimal, display};
 use bitmma_engine::formats::{F64, Format, Overflow, Real, Rounding, decode, encode};
 
 /// The exact value of a finite code.
@@ -39,6 +39,12 @@ pub fn text(value: Real) -> String {
     }
     let same = exact(value).is_some_and(|value| value.minus(of_code(&F64, code)).is_zero());
     format!("{}{}", if same { "" } else { "≈" }, display(&F64, code))
+}
+
+/// The nearest decimal of so many digits, 17 at most.
+pub fn rounded(value: f64, digits: usize) -> String {
+    let text = format!("{value:.*e}", digits.clamp(1, 17) - 1);
+    decimal(text.parse().unwrap_or(value))
 }
 
 /// Digits a cell of a table has room for.

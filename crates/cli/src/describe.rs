@@ -1,17 +1,10 @@
 //! Instructions and models in words, as tables and as JSON.
 
-pub(crate) use bitmma_analysis::describe::{lowering, model_parameters as parameters};
+pub(crate) use bitmma_analysis::describe::{lowering, model_parameters as parameters, short};
+use bitmma_engine::Instruction;
 use bitmma_engine::catalogue::Evidence;
 use bitmma_engine::formats::Format;
 pub(crate) use bitmma_engine::formats::text::hex as code;
-use bitmma_engine::{Instruction, Model};
-
-/// Parameters in one short line, as in `L=16 F=25 RZ-FP32`.
-pub(crate) fn short(model: &Model, k: usize) -> String {
-    let own: String =
-        model.short(k).into_iter().map(|(symbol, value)| format!("{symbol}={value} ")).collect();
-    format!("{own}{}", model.conversion)
-}
 
 /// Evidence in one word.
 pub(crate) fn evidence(row: &Instruction) -> &'static str {

@@ -14,8 +14,7 @@ use bitmma_probe::differ::RULES;
 
 use crate::failure::{Failure, Outcome, Within};
 use crate::target::{self, Target, read_model};
-use crate::values::Inputs;
-use crate::{explain, explore, json, meant, output};
+use crate::{explore, json, meant, output};
 
 const HELP: &str = "\
 Each side is an architecture or chip with words that name its instruction (h100 'wgmma f16 f32'), an architecture alone with \
@@ -140,16 +139,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         return Ok(outcome(&found));
     }
     let mut document = found.document();
-    if let (Verdict::Differs(case, _), [x, y]) = (&found.verdict, &found.models[..]) {
-        if left.found.is_some() && right.found.is_some() {
-            document =
-                document.text(explore::hint(&[&left.name, &right.name], arguments.revision.revision, case));
-        }
-        for (side, model) in [(left, x), (right, y)] {
-            let side = Target { model: model.clone(), k: Some(found.k), ..side };
-            let inputs = Inputs { case: case.clone(), notes: vec![] };
-            document = document.picture(&explain::picture(&side, &inputs)?);
-        }
+    if let Verdict::Differs(case, _) = &found.verdict
+        && left.found.is_some()
+        && right.found.is_some()
+    {
+        let hint = explore::hint(&[&left.name, &right.name], arguments.revision.revision, case);
+        document = document.text(hint);
     }
     output::document(&document)?;
     Ok(outcome(&found))

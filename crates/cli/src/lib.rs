@@ -7,7 +7,6 @@ mod failure;
 
 mod analyze;
 mod bench;
-mod bits;
 mod call;
 mod command;
 mod compare;

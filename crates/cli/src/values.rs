@@ -1,5 +1,6 @@
 //! Numbers as they are typed: lists of decimals, hexadecimal floats and codes, read into formats.
 
+use bitmma_analysis::dot::Dot;
 use bitmma_engine::Case;
 use bitmma_engine::arithmetic::{ModelError, Operands, Prepared};
 use bitmma_engine::formats::Format;
@@ -48,6 +49,11 @@ pub(crate) struct Inputs {
 }
 
 impl Inputs {
+    /// What is computed of them.
+    pub(crate) fn dot<'a>(&'a self, target: &'a Target) -> Dot<'a> {
+        Dot { name: &target.name, model: &target.model, case: &self.case }
+    }
+
     /// The same, lent to a model.
     pub(crate) fn operands(&self) -> Operands<'_> {
         let Case { a, b, c, scale_a, scale_b } = &self.case;

@@ -1,5 +1,6 @@
 //! `bitmma.explain`: every step of one element of D, as dictionaries.
 
+use bitmma_analysis::dot::Dot;
 use bitmma_engine::arithmetic::special::Special;
 use bitmma_engine::arithmetic::trace::{Reading, Why};
 use bitmma_engine::arithmetic::{Step, Term};
@@ -8,7 +9,9 @@ use bitmma_engine::formats::{Format, Real, text};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::error::{OptionError, Raised};
+use crate::analysis::Failed;
+use crate::document::Document;
+use crate::error::Raised;
 use crate::operands::Arrays;
 use crate::unit::Unit;
 
@@ -28,16 +31,17 @@ pub(crate) fn explain<'py>(
     Ok((PyList::new(py, steps)?, explained.d))
 }
 
-/// The same as `bitmma explain` prints it, with the codes of a terminal.
+/// The same as `bitmma explain` prints it.
 #[pyfunction]
 pub(crate) fn explain_picture(
     unit: &Unit,
     operands: Arrays<'_>,
     element: (usize, usize, usize),
-) -> PyResult<String> {
+) -> PyResult<Document> {
     let (block, row, column) = element;
-    let case = operands.read(unit)?.operands().case(block, row, column);
-    bitmma_cli::pictures::explained(unit.name(), unit.model(), case).map_err(OptionError::new_err)
+    let case = &operands.read(unit)?.operands().case(block, row, column);
+    let dot = Dot { name: unit.name(), model: unit.model(), case };
+    Ok(dot.document().map_err(Failed::from)?.into())
 }
 
 /// An exact value: significand times 2^exponent, the sign in the significand.

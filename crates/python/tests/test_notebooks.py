@@ -79,7 +79,8 @@ def test_who_computed_a_product_and_where_two_part():
     assert "none of them computes D" in shown(bitmma.which(a, b, d))[1]
     assert "its first that differs is D[3, 5]" in shown(bitmma.which(a, b, d))[1]
     tree, text = shown(bitmma.explain_element(INSTRUCTION, a, b, element=(3, 5), d=d))
-    assert "K = 96 in 6 steps of 16" in text and "the D that was given is" in text and len(list(tree.iter("tr"))) > 1
+    assert "K = 96 in 6 steps of 16" in text and "d differs" in text and len(list(tree.iter("tr"))) > 1
+    assert "e_max = " in "".join(tree.find("details").itertext()), "all steps are there to be unfolded"
 
 
 def test_sections_tables_and_figures():

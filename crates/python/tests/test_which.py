@@ -123,11 +123,14 @@ def test_an_element_of_a_whole_product():
     other[3, 5] = np.nextafter(other[3, 5], np.float32(np.inf))
     departs = bitmma.explain_element(HOPPER, A, B, element=(3, 5), d=other)
     assert not departs.departure.agrees
-    assert "the D that was given is" in str(departs) and "D[3, 5]: K = 96 in 6 steps of 16" in repr(departs)
+    assert "  d differs\n" in str(departs) and "K = 96 in 6 steps of 16" in str(departs)
+    assert repr(departs).startswith("<bitmma.ElementExplanation: D[3,5] ") and "--steps" in str(departs)
     ampere = bitmma.gemm(("a100", "mma.m16n8k16.f32.f16.f16.f32"), A, B)
     row, column = (int(place[0]) for place in np.nonzero(ampere != bitmma.gemm(HOPPER, A, B)))
     departs = bitmma.explain_element(HOPPER, A, B, element=(row, column), d=ampere)
-    assert "A100" in departs.computed_by["chips"] and "they part at step" in str(departs)
+    assert "A100" in departs.computed_by["chips"] and "They part at step" in str(departs)
+    with pytest.raises(OptionError, match="D is 16×15; A·B is 16×16"):
+        bitmma.explain_element(HOPPER, A, B, element=(0, 0), d=other[:, :15].copy())
     with pytest.raises(OptionError, match="element"):
         bitmma.explain_element(HOPPER, A, B, element=(16, 0))
 

@@ -1,22 +1,26 @@
 //! The step at which a D that was observed departs.
 
 use bitmma_engine::arithmetic::run::Start;
+use bitmma_engine::explain::json::Coded;
 use bitmma_engine::formats::{Class, Format, decode};
+use serde::Serialize;
 
 use super::{Element, Step, Walk};
 use crate::dyadic::Dyadic;
 
 /// Which one step, had it another result, leads to the D that was observed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Departure {
-    /// The code of the D that was observed.
-    pub observed: u64,
+    /// The D that was given.
+    pub observed: Coded,
     /// Whether it is the D that was computed.
     pub agrees: bool,
-    /// The first step whose result, moved to a neighbour, gives the D that was observed, and that result.
-    pub first: Option<(usize, u64)>,
+    /// The first step whose result, moved to a neighbour, leads to it.
+    pub step: Option<usize>,
+    /// That neighbour.
+    pub instead: Option<Coded>,
     /// The steps of which that is so.
-    pub steps: usize,
+    pub steps_alike: usize,
     /// Whether every step was tried; else those that were affordable.
     pub complete: bool,
 }
@@ -39,35 +43,43 @@ fn neighbour(format: &Format, code: u64, up: bool) -> Option<u64> {
 
 /// The neighbours of a step's result, the one nearer to the exact result first.
 fn others(format: &Format, step: &Step) -> Vec<u64> {
-    let up = step.account.exact.as_ref().zip(Dyadic::of_code(format, step.result));
+    let up = step.exact.as_ref().zip(Dyadic::of_code(format, step.code));
     let up = up.is_none_or(|(exact, value)| *exact >= value);
-    [up, !up].into_iter().filter_map(|up| neighbour(format, step.result, up)).collect()
+    [up, !up].into_iter().filter_map(|up| neighbour(format, step.code, up)).collect()
 }
 
 /// Tries one step after the other.
 pub(super) fn departure(walk: &Walk<'_>, element: &Element, observed: u64) -> Departure {
-    let is_nan = |code| decode(&element.d_format, code).class == Class::Nan;
+    let (format, computed) = element.code;
+    let is_nan = |code| decode(&format, code).class == Class::Nan;
     let is_observed = |code| code == observed || (is_nan(code) && is_nan(observed));
-    let mut found =
-        Departure { observed, agrees: is_observed(element.d), first: None, steps: 0, complete: true };
+    let mut found = Departure {
+        observed: Coded::new(&format, observed),
+        agrees: is_observed(computed),
+        step: None,
+        instead: None,
+        steps_alike: 0,
+        complete: true,
+    };
     if found.agrees {
         return found;
     }
     let steps: Vec<&Step> = element.steps().collect();
-    let format = element.own;
+    let own = element.model.d;
     let mut spent = 0;
     for (index, step) in steps.iter().enumerate() {
         if spent > BUDGET {
             found.complete = false;
             break;
         }
-        let leads = others(&format, step).into_iter().find(|&other| {
+        let leads = others(&own, step).into_iter().find(|&other| {
             let code = with(walk, &steps, (index, other), &mut spent);
             is_observed(code)
         });
         if let Some(other) = leads {
-            found.first.get_or_insert((index, other));
-            found.steps += 1;
+            found.step.get_or_insert(index);
+            found.instead.get_or_insert_with(|| Coded::new(&own, other));
+            found.steps_alike += 1;
         }
     }
     found
@@ -80,7 +92,7 @@ fn with(walk: &Walk<'_>, steps: &[&Step], (changed, code): (usize, u64), spent: 
         let count = chain_steps(walk, chain);
         let own = first..first + count;
         first = own.end;
-        let mut d = steps.get(own.end.wrapping_sub(1)).map_or(0, |step| step.result);
+        let mut d = steps.get(own.end.wrapping_sub(1)).map_or(0, |step| step.code);
         if own.contains(&changed) {
             d = code;
             for step in &steps[changed + 1..own.end] {
@@ -88,9 +100,9 @@ fn with(walk: &Walk<'_>, steps: &[&Step], (changed, code): (usize, u64), spent: 
                 let mut case = step.case.clone();
                 case.c = d;
                 d = walk.run(&case, Start::D(d), &mut vec![]);
-                if d == step.result {
+                if d == step.code {
                     // from here on nothing differs
-                    return steps[own.end - 1].result;
+                    return steps[own.end - 1].code;
                 }
             }
         }

@@ -1,21 +1,27 @@
 //! One element of a whole product: every step along K, what each loses, and the step at which another D departs.
 
 mod departure;
-pub mod json;
+mod document;
 mod other;
 
+use std::fmt;
 use std::ops::Range;
 
 use bitmma_engine::arithmetic::Step as Trace;
 use bitmma_engine::arithmetic::run::{Prepared, Side, Start};
+use bitmma_engine::explain::json::{Coded, Written};
 use bitmma_engine::formats::Format;
-use bitmma_engine::gemm::schedule::{AddC, Chain, Merge, MergeOrder, MergeType, Schedule, Sums};
+use bitmma_engine::formats::text::hex;
+use bitmma_engine::gemm::schedule::{AddC, Chain, Schedule, Sums};
 use bitmma_engine::gemm::{Given, OutputConversion, Target, element, exact};
-use bitmma_engine::{Case, Matrix, Operands};
+use bitmma_engine::{Case, GemmOptions, Matrix, Model, Operands};
+use bitmma_verify::apart::Rules;
+use serde::{Serialize, Serializer};
 
-use crate::account::{self, Account, account_prepared};
+use crate::account::{self, Loss, account_prepared};
 use crate::dyadic::Dyadic;
 use crate::error::{Error, option};
+use crate::error_source::Source;
 
 pub use departure::Departure;
 pub use other::Other;
@@ -25,38 +31,76 @@ pub const MOST_STEPS: usize = 1 << 14;
 /// Elements along K, at most, padding counted.
 pub const MOST_ELEMENTS: usize = 1 << 18;
 
-/// One step of the instruction along K.
-#[derive(Clone, Debug)]
+/// Operands of a step that are not both zero.
+#[derive(Clone, Debug, Serialize)]
+pub struct Pair {
+    /// Where along K.
+    pub k: usize,
+    /// Of A.
+    pub a: Coded,
+    /// Of B.
+    pub b: Coded,
+}
+
+/// One step of the instruction along K. Errors are a result minus what is exact.
+#[derive(Clone, Debug, Serialize)]
 pub struct Step {
     /// The part of K, from 0.
     pub part: usize,
-    /// The elements of K; those beyond K's end are padding.
-    pub elements: Range<usize>,
-    /// The operands, with the accumulator as C.
-    pub case: Case,
-    /// Format of the accumulator.
-    pub accumulator: Format,
-    /// The code of the result, of the instruction's D.
-    pub result: u64,
-    /// What it lost; its exact result is `account.exact`.
-    pub account: Account,
-    /// Every step of the operation.
-    pub trace: Vec<Trace>,
+    /// The first element of K.
+    pub first: usize,
+    /// The last one; beyond K's end is padding.
+    pub last: usize,
+    /// The accumulator.
+    pub accumulator: Coded,
+    /// The operands that are not zero.
+    pub operands: Vec<Pair>,
+    /// Scale factors of A, as codes in hex.
+    pub scale_a: Vec<String>,
+    /// Scale factors of B.
+    pub scale_b: Vec<String>,
+    /// Terms with an operand that is read as zero.
+    pub flushed: Vec<String>,
+    /// The accumulator and all products, exactly; `None` where something is not finite.
+    pub exact: Option<Dyadic>,
+    /// The result, of the instruction's D.
+    pub result: Coded,
+    /// The result minus `exact`.
+    pub error: Option<Dyadic>,
     /// The result minus the exact sum of everything that went into the chain up to here.
     pub total_error: Option<Dyadic>,
+    /// What was lost.
+    pub losses: Vec<Loss>,
+    /// Every step of the operation.
+    #[serde(serialize_with = "written")]
+    pub trace: Vec<Trace>,
+    /// The operands, with the accumulator as C.
+    #[serde(skip)]
+    case: Case,
+    /// The code of the result.
+    #[serde(skip)]
+    code: u64,
+}
+
+fn written<S: Serializer>(trace: &[Trace], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(trace.iter().map(Written::from))
 }
 
 /// A sum around the instruction, in FP32 or FP64.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Addition {
-    /// What is added: `part 2`, `C`.
-    pub what: What,
-    /// The codes of both and of the sum.
-    pub left: u64,
     /// What is added.
-    pub right: u64,
-    /// The sum.
-    pub result: u64,
+    #[serde(serialize_with = "words")]
+    pub what: What,
+    /// The sum so far.
+    pub left: Coded,
+    /// What is added to it.
+    pub right: Coded,
+    /// Both.
+    pub result: Coded,
+    /// The result minus the exact sum.
+    #[serde(skip)]
+    error: Option<Dyadic>,
 }
 
 /// What is added around the instruction.
@@ -70,46 +114,63 @@ pub enum What {
     C,
 }
 
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            What::Chain => f.write_str("promoted sum"),
+            What::Part(part) => write!(f, "part {}", part + 1),
+            What::C => f.write_str("C"),
+        }
+    }
+}
+
+fn words<S: Serializer>(what: &What, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(what)
+}
+
 /// What happens, in order.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
 pub enum Event {
     /// A step of the instruction.
     Step(Box<Step>),
     /// A sum around it.
-    Addition(Addition),
+    Addition(Box<Addition>),
 }
 
 /// One element of a product.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Element {
     /// Block, row and column of D.
-    pub place: (usize, usize, usize),
+    pub element: [usize; 3],
     /// Elements along K.
     pub k: usize,
     /// Elements of one step.
-    pub step: usize,
-    /// The format of sums around the instruction.
-    pub working: Format,
-    /// The instruction's D.
-    pub own: Format,
+    pub k_step: usize,
     /// What happens, in order.
     pub events: Vec<Event>,
-    /// Format of D.
-    pub d_format: Format,
-    /// The code of D.
-    pub d: u64,
     /// C and all products, exactly; `None` where something is not finite.
     pub exact: Option<Dyadic>,
-    /// Where the D that was observed departs, if one was given.
+    /// D.
+    pub d: Coded,
+    /// D minus the exact result.
+    pub error: Option<Dyadic>,
+    /// Where the D that was given departs, if one was.
     pub departure: Option<Departure>,
+    /// What computes all of the D that departs, where something is known to.
+    pub computed_by: Option<Other>,
+    /// How the instruction computes.
+    #[serde(skip)]
+    model: Model,
+    /// Blocks, rows and columns of D.
+    #[serde(skip)]
+    shape: (usize, usize, usize),
+    /// Format and code of D.
+    #[serde(skip)]
+    code: (Format, u64),
 }
 
 impl Element {
-    /// D minus the exact result.
-    pub fn error(&self) -> Option<Dyadic> {
-        Some(&Dyadic::of_code(&self.d_format, self.d)? - self.exact.as_ref()?)
-    }
-
     /// The steps of the instruction.
     pub fn steps(&self) -> impl Iterator<Item = &Step> {
         self.events.iter().filter_map(|event| match event {
@@ -117,24 +178,59 @@ impl Element {
             Event::Addition(_) => None,
         })
     }
+
+    /// Whether a D was given that is another one.
+    pub fn departs(&self) -> bool {
+        self.departure.as_ref().is_some_and(|departure| !departure.agrees)
+    }
 }
 
-/// One element of a product by an instruction, in an order; `observed` is the code of a D to compare with.
+/// Operands as a product takes them.
+fn lent<'m>(given: &Operands<'m>) -> Given<'m> {
+    let Operands { a, b, c, scale_a, scale_b } = *given;
+    Given { a: a.into(), b: b.into(), c, scale_a, scale_b }
+}
+
+/// One element of a product by an instruction; where another D is given, the step at which that departs, and what computes
+/// it.
 ///
 /// Orders are those of [`gemm`](bitmma_engine::gemm()) without scales of blocks and factors.
-pub fn follow(
+pub fn explain(
     target: &Target,
-    schedule: &Schedule,
     given: &Operands<'_>,
+    options: &GemmOptions,
     place: (usize, usize, usize),
-    observed: Option<u64>,
+    d: Option<&Matrix>,
+    rules: &Rules,
+) -> Result<Element, Error> {
+    let mut found = follow(target, given, options, place, d)?;
+    if let Some(d) = d.filter(|_| found.departs()) {
+        found.computed_by = Other::of(given, d, &found, rules)?;
+    }
+    Ok(found)
+}
+
+/// The same without what computes another D.
+fn follow(
+    target: &Target,
+    given: &Operands<'_>,
+    options: &GemmOptions,
+    place: (usize, usize, usize),
+    d: Option<&Matrix>,
 ) -> Result<Element, Error> {
     let (block, row, column) = place;
     let (blocks, rows, columns) = given.shape();
+    let shape_text = bitmma_engine::shape_text;
+    let lent = lent(given);
+    let schedule = &Schedule::new(target, &lent.shapes(), options)?;
     if block >= blocks || row >= rows || column >= columns {
-        let shape = bitmma_engine::shape_text((blocks, rows, columns));
+        let shape = shape_text((blocks, rows, columns));
         let given = if blocks == 1 { format!("{row},{column}") } else { format!("{block},{row},{column}") };
         return Err(option("element", given, &format!("D is {shape}")));
+    }
+    if let Some(d) = d.filter(|d| d.shape() != given.shape()) {
+        let product = format!("A·B is {}", shape_text(given.shape()));
+        return Err(option("D", shape_text(d.shape()), &product));
     }
     let (k, steps) = (given.a.columns(), given.a.columns().div_ceil(target.step()));
     if steps > MOST_STEPS || steps.saturating_mul(target.step()) > MOST_ELEMENTS {
@@ -144,25 +240,25 @@ pub fn follow(
         );
         return Err(option("K", k, &allowed));
     }
-    let Operands { a, b, c, scale_a, scale_b } = *given;
-    let lent = Given { a: a.into(), b: b.into(), c, scale_a, scale_b };
-    let by_definition = element(Some(target), schedule, &lent, place)?;
+    let code = element(Some(target), schedule, &lent, place)?.code;
     let walk = Walk::new(target, schedule, given, place)?;
-    let events = walk.events();
-    let d_format = schedule.output.map_or(target.model().d, |output| output.conversion.container());
+    let format = schedule.output.map_or(target.model().d, |output| output.conversion.container());
+    let exact = walk.exact();
     let mut found = Element {
-        place,
-        k: given.a.columns(),
-        step: target.step(),
-        working: schedule.working,
-        own: target.model().d,
-        exact: walk.exact(),
-        events,
-        d_format,
-        d: by_definition.code,
+        element: [block, row, column],
+        k,
+        k_step: target.step(),
+        events: walk.events(),
+        error: Dyadic::of_code(&format, code).zip(exact.as_ref()).map(|(d, exact)| &d - exact),
+        exact,
+        d: Coded::new(&format, code),
         departure: None,
+        computed_by: None,
+        model: target.model().clone(),
+        shape: given.shape(),
+        code: (format, code),
     };
-    found.departure = observed.map(|observed| departure::departure(&walk, &found, observed));
+    found.departure = d.map(|d| departure::departure(&walk, &found, d.get(block, row, column)));
     Ok(found)
 }
 
@@ -295,7 +391,7 @@ impl<'w> Walk<'w> {
                 loss.term = counted_from(elements.start, &loss.term);
             }
             let mut trace = vec![];
-            let result = self.run(&case, start, &mut trace);
+            let code = self.run(&case, start, &mut trace);
             // the exact sum so far: what the step is exactly, without what the accumulator had lost before
             let exact = match (index, &sum) {
                 (0, _) => account.exact.clone(),
@@ -305,19 +401,51 @@ impl<'w> Walk<'w> {
                 }),
                 (_, None) => None,
             };
-            let value = Dyadic::of_code(&model.d, result);
+            let value = Dyadic::of_code(&model.d, code);
             let total_error = value.zip(exact.as_ref()).map(|(value, exact)| &value - exact);
             sum = exact;
-            d = result;
-            let step = Step { part, elements, case, accumulator, result, account, trace, total_error };
+            d = code;
+            let used = (0..case.a.len()).filter(|&at| (case.a[at], case.b[at]) != (0, 0));
+            let operands = used.map(|at| Pair {
+                k: elements.start + at,
+                a: Coded::new(&model.a, case.a[at]),
+                b: Coded::new(&model.b, case.b[at]),
+            });
+            let scales = |codes: &[u64]| match model.scale {
+                Some(scale) => codes.iter().map(|code| hex(&scale.format, *code)).collect(),
+                None => vec![],
+            };
+            let flushed = account.losses.iter().filter(|loss| loss.source == Source::InputFlush);
+            let step = Step {
+                part,
+                first: elements.start,
+                last: elements.end - 1,
+                accumulator: Coded::new(&accumulator, case.c),
+                operands: operands.collect(),
+                scale_a: scales(&case.scale_a),
+                scale_b: scales(&case.scale_b),
+                flushed: flushed.map(|loss| loss.term.clone()).collect(),
+                error: account.error(),
+                exact: account.exact,
+                result: Coded::new(&model.d, code),
+                total_error,
+                losses: account.losses,
+                trace,
+                case,
+                code,
+            };
             events.push(Event::Step(Box::new(step)));
         }
         d
     }
 
     fn addition(&self, what: What, left: u64, right: u64, events: &mut Vec<Event>) -> u64 {
-        let result = exact::add(self.schedule.working, left, right);
-        events.push(Event::Addition(Addition { what, left, right, result }));
+        let format = self.schedule.working;
+        let result = exact::add(format, left, right);
+        let [x, y, sum] = [left, right, result].map(|code| Dyadic::of_code(&format, code));
+        let error = x.zip(y).zip(sum).map(|((x, y), sum)| &sum - &(&x + &y));
+        let [left, right, sum] = [left, right, result].map(|code| Coded::new(&format, code));
+        events.push(Event::Addition(Box::new(Addition { what, left, right, result: sum, error })));
         result
     }
 
@@ -383,18 +511,11 @@ fn counted_from(start: usize, term: &str) -> String {
 }
 
 /// The first step at which two elements of one product part: its index in each, where both end at the same element.
-pub fn parting(one: &Element, other: &Element) -> Option<(usize, usize)> {
+fn parting(one: &Element, other: &Element) -> Option<(usize, usize)> {
     let others: Vec<&Step> = other.steps().collect();
-    let value = |element: &Element, step: &Step| Dyadic::of_code(&element.own, step.result);
     one.steps().enumerate().find_map(|(index, step)| {
-        let same_end = |other: &Step| (other.part, other.elements.end) == (step.part, step.elements.end);
-        let place = others.iter().position(|other| same_end(other))?;
-        (value(one, step) != value(other, others[place])).then_some((index, place))
+        let same_end = |other: &&Step| (other.part, other.last) == (step.part, step.last);
+        let place = others.iter().position(same_end)?;
+        (step.result.value != others[place].result.value).then_some((index, place))
     })
-}
-
-/// Whether an order is one that [`follow`] shows.
-pub fn is_shown(schedule: &Schedule) -> bool {
-    let Merge { order, kind, .. } = schedule.merge;
-    schedule.scale_blocks.is_none() && order != MergeOrder::Pairwise && kind == MergeType::F32
 }

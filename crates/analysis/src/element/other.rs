@@ -1,33 +1,38 @@
 //! What computes all of a D that was observed, and where its way parts from another's.
 
-use bitmma_engine::gemm::{Schedule, Shapes, Target};
+use bitmma_engine::explain::json::Coded;
+use bitmma_engine::gemm::Target;
 use bitmma_engine::{GemmOptions, Matrix, Operands, Revision};
 use bitmma_verify::apart::Rules;
+use serde::Serialize;
 
-use super::{Element, Step, follow, parting};
+use super::{Element, follow, parting};
 use crate::error::Error;
 use crate::which::{Observed, Order, which};
 
-/// A model that computes all of D, and its way to one element.
-#[derive(Clone, Debug)]
+/// A model that computes all of D, and the first step at which it parts.
+#[derive(Clone, Debug, Serialize)]
 pub struct Other {
     /// Architecture and instruction.
-    pub name: String,
+    pub target: String,
     /// The chips that compute so.
     pub chips: Vec<&'static str>,
     /// The order along K, in words.
     pub order: String,
-    /// The element, step by step.
-    pub element: Element,
+    /// The first step whose result is another, where both have one that ends there.
+    pub step: Option<usize>,
+    /// The result that was computed.
+    pub here: Option<Coded>,
+    /// The other's.
+    pub there: Option<Coded>,
 }
 
 impl Other {
     /// The first model and order that compute D, if one does.
-    pub fn of(
+    pub(super) fn of(
         given: &Operands<'_>,
         d: &Matrix,
-        place: (usize, usize, usize),
-        shapes: &Shapes,
+        ours: &Element,
         rules: &Rules,
     ) -> Result<Option<Other>, Error> {
         let Operands { a, b, c, scale_a, scale_b } = *given;
@@ -44,17 +49,19 @@ impl Other {
             let along = Target::of_model(model, Some(k_step))?;
             let c_last = order.c_last == Some(true);
             let options = GemmOptions { split_k, promote_every, c_last, ..GemmOptions::default() };
-            let schedule = Schedule::new(&along, shapes, &options)?;
-            let element = follow(&along, &schedule, given, place, None)?;
-            let (name, chips) = (instruction.target(), row.units());
-            return Ok(Some(Other { name, chips, order: order.to_string(), element }));
+            let [block, line, column] = ours.element;
+            let theirs = follow(&along, given, &options, (block, line, column), None)?;
+            let parts = parting(ours, &theirs);
+            let result = |of: &Element, step: usize| of.steps().nth(step).map(|step| step.result.clone());
+            return Ok(Some(Other {
+                target: instruction.target(),
+                chips: row.units(),
+                order: order.to_string(),
+                step: parts.map(|(step, _)| step),
+                here: parts.and_then(|(step, _)| result(ours, step)),
+                there: parts.and_then(|(_, step)| result(&theirs, step)),
+            }));
         }
         Ok(None)
-    }
-
-    /// The step at which both part: its index in `ours`, and the step of each.
-    pub fn steps<'e>(&'e self, ours: &'e Element) -> Option<(usize, &'e Step, &'e Step)> {
-        let (here, there) = parting(ours, &self.element)?;
-        Some((here, ours.steps().nth(here)?, self.element.steps().nth(there)?))
     }
 }

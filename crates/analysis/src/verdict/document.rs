@@ -4,6 +4,7 @@ use bitmma_document::{Document, Table, style};
 
 use super::{Diff, Share, Verdict};
 use crate::describe::input;
+use crate::dot::Dot;
 
 impl Diff {
     /// Whether they differ, and on which input; how often; in which parameters.
@@ -22,7 +23,13 @@ impl Diff {
             (false, Verdict::Same(_)) => "written differently, without effect:".to_owned(),
             (false, _) => format!("what differs in the {of}:"),
         };
-        Document::new(self.answer()).text(share).table(table.title(&heading))
+        let page = Document::new(self.answer()).text(share).table(table.title(&heading));
+        let Verdict::Differs(case, _) = &self.verdict else { return page };
+        let sides = [&self.left, &self.right].into_iter().zip(&self.models).take(self.models.len() / 2 * 2);
+        sides.fold(page, |page, (name, model)| match (Dot { name, model, case }).document() {
+            Ok(dot) => page.with(dot),
+            Err(_) => page, // it was computed, and has its steps
+        })
     }
 
     fn are_models(&self) -> bool {

@@ -60,13 +60,20 @@ impl Coded {
     }
 }
 
+/// `1.5`, `nan`.
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Number::Finite(value) => f.write_str(&decimal(*value)),
+            Number::Other(word) => f.write_str(word),
+        }
+    }
+}
+
 /// `1.5 (0x3e00)`.
 impl fmt::Display for Coded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.value {
-            Number::Finite(value) => f.write_str(&decimal(*value))?,
-            Number::Other(word) => f.write_str(word)?,
-        }
+        self.value.fmt(f)?;
         self.code.as_ref().map_or(Ok(()), |code| write!(f, " ({code})"))
     }
 }

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any
 
-from . import _arrays, _bitmma, _page
+from . import _arrays, _bitmma
 from ._options import whole
 from ._product import Target, _unit
+from ._results import Result, result
 from .errors import ShapeError
 
 if TYPE_CHECKING:
@@ -36,9 +35,9 @@ class Departure:
     """Whether every step was tried."""
 
 
-@dataclass(frozen=True)
-class ElementExplanation:
-    """One element of a whole product."""
+@dataclass(frozen=True, repr=False)
+class ElementExplanation(Result):
+    """One element of a whole product. As text it is its error and the three steps that lose most; a notebook has all steps."""
 
     element: list[int]
     """Block, row and column."""
@@ -72,54 +71,6 @@ class ElementExplanation:
         """The steps that lose something."""
         return [step for step in self.steps if step["losses"]]
 
-    @property
-    def _heading(self) -> str:
-        _, row, column = self.element
-        return f"D[{row}, {column}]: K = {self.k} in {len(self.steps)} steps of {self.k_step}, of which {len(self.lossy)} lose something"
-
-    @property
-    def _rows(self) -> list[tuple[str, str, str, str, str, str]]:
-        """Of every step that loses something its number, elements, result, error, the error so far and what lost."""
-        rows = []
-        for number, step in enumerate(self.steps):
-            if step["losses"] and step["error"] is not None:
-                total, terms = step["total_error"], ", ".join(loss["term"] for loss in step["losses"][:4])
-                elements, result = f"{step['first']}..{step['last']}", str(step["result"]["value"])
-                so_far = "" if total is None else f"{total['value']:.6g}"
-                rows.append((str(number + 1), elements, result, f"{step['error']['value']:.6g}", so_far, terms))
-        return rows
-
-    @property
-    def _ends(self) -> list[str]:
-        """The element, and what is known of the D that was given."""
-        error = "" if self.error is None else f", error {self.error['value']:.6g}"
-        lines = [f"d = {self.d['value']} ({self.d['code']}){error}"]
-        if self.departure is not None and not self.departure.agrees:
-            given, first = self.departure.observed, self.departure.step
-            where = "no single step leads to it" if first is None else f"departs at step {first + 1} or later"
-            if self.computed_by is not None:
-                by = self.computed_by
-                where = f"{by['target']} ({', '.join(by['chips'])}) computes it, {by['order']}"
-                where += "" if by["step"] is None else f"; they part at step {by['step'] + 1}"
-            lines.append(f"the D that was given is {given['value']} ({given['code']}): {where}")
-        return lines
-
-    def __str__(self) -> str:
-        lines = [self._heading]
-        for number, elements, result, error, so_far, terms in self._rows:
-            so_far = so_far and f", {so_far} so far"
-            lines.append(f"  {number}: elements {elements}: {result}, error {error}{so_far} ({terms})")
-        return "\n".join([*lines, *self._ends])
-
-    def __repr__(self) -> str:
-        return f"<bitmma.ElementExplanation: {self}>"
-
-    def _repr_html_(self) -> str:
-        head = ["step", "elements", "result", "error", "error so far", "what lost"]
-        table = _page.table(head, self._rows, words=True) if self._rows else ""
-        ends = "".join(f"<p>{escape(line)}</p>" for line in self._ends)
-        return _bitmma.html_fragment(f"<p>{escape(self._heading)}</p>{table}{ends}")
-
 
 def explain_element(
     target: Target,
@@ -148,16 +99,8 @@ def explain_element(
         raise ShapeError(f"the element is {element}; row and column were expected, or block, row and column")
     block, row, column = element if len(element) == 3 else (0, *element)
     operands = unit._operands(a, b, c, scale_a, scale_b)
-    page = json.loads(
-        _bitmma.follow_element(
-            unit,
-            operands,
-            (block, row, column),
-            d=None if d is None else _arrays.words("D", d, unit.d),
-            split_k=split_k,
-            promote_every=promote_every,
-            c_last=c_last,
-        )
+    given = None if d is None else _arrays.words("D", d, unit.d)
+    native = _bitmma.follow_element(
+        unit, operands, (block, row, column), d=given, split_k=split_k, promote_every=promote_every, c_last=c_last
     )
-    departure = page.pop("departure")
-    return ElementExplanation(**page, departure=departure and Departure(**departure))
+    return result(ElementExplanation, native)

@@ -99,8 +99,8 @@ class Explanation:
         return "\n".join([*map(str, self.lost), f"d = {self.format.display(self.code)}"])
 
     def _repr_html_(self) -> str:
-        text = str(self) if self._of is None else _bitmma.explain_picture(*self._of)
-        return _bitmma.html_fragment(_bitmma.html_terminal(text))
+        page = _bitmma.html_terminal(str(self)) if self._of is None else _bitmma.explain_picture(*self._of).html()
+        return _bitmma.html_fragment(page)
 
 
 #: What an operation of two numbers is before it is rounded.

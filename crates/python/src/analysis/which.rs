@@ -2,17 +2,14 @@
 
 use std::path::PathBuf;
 
-use bitmma_analysis::element::json::Page as ElementPage;
-use bitmma_analysis::element::{Other, follow};
-use bitmma_analysis::verdict::{LONGEST, Product, Side, Verdict, diff, diff_products};
+use bitmma_analysis::element::explain;
+use bitmma_analysis::verdict::{LONGEST, Product, Side, diff, diff_products};
 use bitmma_analysis::which::{Observed, Order, which};
 use bitmma_calls::Plan;
 use bitmma_calls::execute::schedule;
 use bitmma_calls::proposals::proposals;
-use bitmma_cli::pictures::explained;
 use bitmma_engine::catalogue::library::scale_of_codes;
 use bitmma_engine::formats::F32;
-use bitmma_engine::gemm::{Schedule, Shapes};
 use bitmma_engine::{GemmOptions, Matrix};
 use bitmma_probe::differ::RULES;
 use pyo3::prelude::*;
@@ -22,7 +19,7 @@ use super::long;
 use crate::arrays;
 use crate::calls::raised;
 use crate::document::Document;
-use crate::error::{OptionError, Raised};
+use crate::error::OptionError;
 use crate::format;
 use crate::instruction::revision;
 use crate::operands::Arrays;
@@ -112,14 +109,7 @@ pub(crate) fn diff_units(
     };
     let (left, right) = (side(left, &names.0), side(right, &names.1));
     let found = long(py, threads, None, |_| diff(&left, &right, &RULES))?;
-    let mut document = found.document();
-    if let Verdict::Differs(case, _) = &found.verdict {
-        for (side, model) in [left, right].iter().zip(&found.models) {
-            let picture = explained(&side.name, model, case.clone()).map_err(OptionError::new_err)?;
-            document = document.picture(&picture);
-        }
-    }
-    Ok((text(to_string(&found))?, document.into()))
+    Ok((text(to_string(&found))?, found.document().into()))
 }
 
 /// The plans in two files compared, as JSON and as a document.
@@ -148,7 +138,7 @@ pub(crate) fn diff_plans(
     Ok((text(to_string(&found))?, found.document().into()))
 }
 
-/// One element of a whole product, step by step, as JSON; `d` is a D to compare with.
+/// One element of a whole product, step by step, as JSON and as a document; `d` is a D to compare with.
 #[pyfunction]
 #[pyo3(signature = (unit, operands, element, *, d = None, split_k = None, promote_every = None, c_last = false))]
 pub(crate) fn follow_element<'py>(
@@ -160,34 +150,14 @@ pub(crate) fn follow_element<'py>(
     split_k: Option<usize>,
     promote_every: Option<usize>,
     c_last: bool,
-) -> PyResult<String> {
+) -> PyResult<(String, Document)> {
     let read = operands.read(unit)?;
-    let given = read.operands();
-    let described = |matrix: &Matrix| (matrix.format(), matrix.shape());
-    let shapes = Shapes {
-        a: described(given.a),
-        b: described(given.b),
-        c: given.c.map(described),
-        scale_a: given.scale_a.map(described),
-        scale_b: given.scale_b.map(described),
-    };
     let options = GemmOptions { split_k, promote_every, c_last, ..GemmOptions::default() };
-    let schedule = Schedule::new(&unit.target, &shapes, &options).map_err(Raised::from)?;
     let d = d.map(|d| arrays::matrix("D", unit.model().d, &d)).transpose()?;
-    let (block, row, column) = element;
-    let observed = d.as_ref().map(|d| {
-        let (blocks, rows, columns) = d.shape();
-        let is_within = block < blocks && row < rows && column < columns;
-        if is_within { d.get(block, row, column) } else { 0 }
-    });
-    let page = long(py, None, None, |_| {
-        let found = follow(&unit.target, &schedule, &given, element, observed)?;
-        let departs = found.departure.as_ref().is_some_and(|departure| !departure.agrees);
-        let other = match &d {
-            Some(d) if departs => Other::of(&given, d, element, &shapes, &RULES)?,
-            _ => None,
-        };
-        Ok(ElementPage::new(&found, unit.model(), other.as_ref()))
+    let (found, document) = long(py, None, None, |_| {
+        let found = explain(&unit.target, &read.operands(), &options, element, d.as_ref(), &RULES)?;
+        let document = found.document(unit.name(), "d")?;
+        Ok((found, document))
     })?;
-    text(to_string(&page))
+    Ok((text(to_string(&found))?, document.into()))
 }

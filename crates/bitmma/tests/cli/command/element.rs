@@ -82,9 +82,16 @@ fn a_d_that_departs_is_found_out() {
     d[last] ^= 1;
     put("d.npy", &d);
     let agrees = run(folder.path(), &format!("explain {hopper} --element 0,0 -d d.npy"));
-    assert!(agrees.fine().contains("the D that was given agrees"), "{}", agrees.out);
+    let answer = agrees.fine().lines().next().unwrap();
+    assert!(answer.starts_with("D[0,0] ") && answer.ends_with("  agrees with d.npy"), "{}", agrees.out);
+    let (_, error) = answer.split_once("  error ").unwrap();
+    let error: f64 = error.split(' ').next().unwrap().parse().unwrap();
+    let page: Value = run(folder.path(), &format!("explain {hopper} --element 0,0 --json")).json();
+    let exact = page["error"]["value"].as_f64().unwrap();
+    assert!((error - exact).abs() <= 0.005 * exact.abs(), "{error} and {exact}");
     let departs = run(folder.path(), &format!("explain {hopper} --element 1,1 -d d.npy"));
     assert_eq!(departs.code, Some(1));
+    assert!(departs.out.lines().next().unwrap().ends_with("  d.npy differs"), "{}", departs.out);
     assert!(departs.out.contains("It departs at step"), "{}", departs.out);
     // of another GPU: the step at which both part, and its results are those of its own steps
     let ampere = "a100 mma.m16n8k16.f32.f16.f16.f32 -a a.npy -b b.npy";
@@ -111,6 +118,37 @@ fn a_d_that_departs_is_found_out() {
         assert_ne!(by["here"]["code"], by["there"]["code"]);
     }
     assert!(parted > 0, "the two agree on every element");
+}
+
+/// The steps that lose most come first, in decimal; the others on request. Nothing is wider than a terminal.
+#[test]
+fn steps_are_shown_on_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let put = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
+    put("a.npy", &matrix("<f2", (2, 1024), &numbers(2048, 1)));
+    put("b.npy", &matrix("<f2", (1024, 2), &numbers(2048, 9)));
+    let line = "explain h100 wgmma f16 f32 -a a.npy -b b.npy --element 1,0 --split-k 3";
+    let rows = |out: &str| -> Vec<f64> {
+        let rows = out.lines().filter(|line| line.trim_start().starts_with(|c: char| c.is_ascii_digit()));
+        let errors = rows.filter_map(|line| line.split_whitespace().nth(3)?.parse().ok());
+        errors.collect()
+    };
+    let short = run(folder.path(), line);
+    let worst = rows(short.fine());
+    assert!(worst.len() == 3 && worst.is_sorted_by(|one, other| one.abs() >= other.abs()), "{}", short.out);
+    assert!(
+        short
+            .out
+            .ends_with("\n--steps shows every step that loses something, and the worst one bit by bit\n")
+    );
+    let long = run(folder.path(), &format!("{line} --steps"));
+    assert!(rows(long.fine()).len() > 40 && long.out.contains("part 2: "), "{}", long.out);
+    assert!(long.out.contains("e_max = ") && !long.out.contains("0x1."), "{}", long.out);
+    let narrow = end(super::command(&line.split(' ').chain(["--steps"]).collect::<Vec<_>>())
+        .current_dir(folder.path())
+        .env("BITMMA_COLUMNS", "80"));
+    let wide = narrow.fine().lines().find(|line| line.chars().count() > 80);
+    assert_eq!(wide, None);
 }
 
 #[test]

@@ -1,15 +1,14 @@
 //! Each step as a table.
 
-use bitmma_analysis::number;
-use bitmma_document::{Table, style};
+use bitmma_document::{Document, Table, style};
 use bitmma_engine::arithmetic::exact::{self, Exact};
 use bitmma_engine::arithmetic::trace::{Reading, TermName, Why};
 use bitmma_engine::arithmetic::{Conversion, ResultFlush, Step, Term};
-use bitmma_engine::formats::text::display;
+use bitmma_engine::formats::text::{display, hex};
 use bitmma_engine::formats::{Class, Format, Real, Rounding, decode};
 
-use crate::bits::{Line, draw};
-use crate::describe;
+use super::bits::{Line, draw};
+use crate::number;
 
 /// What rounding took away, in decimal; empty if nothing.
 fn rounding_loss(before: Real, after: u64, format: &Format) -> String {
@@ -42,9 +41,8 @@ pub(super) fn change_loss((from_format, from): (&Format, u64), (to_format, to): 
     }
 }
 
-/// Operands that are not used as they are given, each with the term that changes by it; empty if there are none.
-pub(super) fn readings(steps: &[&Step]) -> String {
-    let mut text = String::new();
+/// Operands that are not used as they are given, each with the term that changes by it.
+pub(super) fn readings(mut page: Document, steps: &[&Step]) -> Document {
     for (wanted, heading) in [
         (Why::Flushed, "flushed: subnormal operands are read as zero"),
         (Why::Ignored, "ignored: bits of operands that are not read"),
@@ -62,7 +60,7 @@ pub(super) fn readings(steps: &[&Step]) -> String {
                 table.row([
                     operand.to_string(),
                     number::short(&display(given_format, *given)),
-                    describe::code(given_format, *given),
+                    hex(given_format, *given),
                     number::short(&display(format, *used)),
                     of_term(term.map_or(String::new(), |term| term.to_string())),
                     of_term(value(exact.map(|exact| exact.real()))),
@@ -74,10 +72,10 @@ pub(super) fn readings(steps: &[&Step]) -> String {
             }
         }
         if !table.is_empty() {
-            text += &format!("\n{}\n{}", style::lost(heading), table.render(crate::layout::width()));
+            page = page.text(style::lost(heading)).close().table(table);
         }
     }
-    text
+    page
 }
 
 /// What rounding took away from the sum of `terms`, however far apart they are.
@@ -114,18 +112,19 @@ fn without_zeros(terms: &[Term]) -> (Vec<&Term>, String) {
         None => "no exponent".to_owned(),
     };
     let rest = terms.iter().filter(|term| !zero(term)).collect();
-    (rest, style::dim(&format!("{count} zero terms, {exponent}")) + "\n")
+    (rest, style::dim(&format!("{count} zero terms, {exponent}")))
 }
 
 /// Terms aligned, cut and summed.
 pub(super) fn aligned(
+    page: Document,
     maximum: &str,
     exponent: i32,
     terms: &[Term],
     fraction_bits: u32,
     rounding: Rounding,
     sum: Exact,
-) -> String {
+) -> Document {
     let (shown, zeros) = without_zeros(terms);
     let mut lines: Vec<Line> =
         shown.iter().map(|term| Line { value: term.exact, last: Some(term.kept.exponent) }).collect();
@@ -154,15 +153,15 @@ pub(super) fn aligned(
     let sum_bits = picture.lines.last().cloned().unwrap_or_default();
     let total = style::strong(&cell(sum.real()));
     table.row(["sum".to_owned(), String::new(), String::new(), sum_bits, total, String::new()]);
-    let mut text = format!(
-        "\n{maximum} = {exponent}; cut ({rounding}) to {fraction_bits} bits below it\n{}{zeros}",
-        table.render(crate::layout::width())
-    );
-    if !moved.is_empty() {
-        let unit = "one unit of the last bit more than stands left of the bar";
-        text += &style::dim(&format!("* {rounding} takes {} to {unit}\n", moved.join(", ")));
+    let heading = format!("{maximum} = {exponent}; cut ({rounding}) to {fraction_bits} bits below it");
+    let page = page.text(heading).close().table(table).close().text(zeros);
+    match moved.is_empty() {
+        true => page,
+        false => page.close().text(style::dim(&format!(
+            "* {rounding} takes {} to one unit of the last bit more than stands left of the bar",
+            moved.join(", ")
+        ))),
     }
-    text
 }
 
 /// Whether the rounding moved a term away from the bits left of the bar.
@@ -178,7 +177,7 @@ fn is_moved(term: &Term) -> bool {
 }
 
 /// Terms summed without loss.
-pub(super) fn exact_sum(terms: &[Term], sum: Real) -> String {
+pub(super) fn exact_sum(page: Document, terms: &[Term], sum: Real) -> Document {
     let (shown, zeros) = without_zeros(terms);
     let mut lines: Vec<Line> = shown.iter().map(|term| Line { value: term.exact, last: None }).collect();
     let exponents = || terms.iter().filter_map(|term| term.exact.leading_exponent());
@@ -202,40 +201,46 @@ pub(super) fn exact_sum(terms: &[Term], sum: Real) -> String {
     }
     let cells = ["sum".to_owned(), style::strong(&number::text(sum))];
     table.row(cells.into_iter().chain(bits(shown.len())));
-    format!("summed exactly\n{}{zeros}", table.render(crate::layout::width()))
+    page.text("summed exactly").close().table(table).close().text(zeros)
 }
 
 /// rho: an exact value becomes a number.
-pub(super) fn converted(value: Real, conversion: Conversion, code: u64, format: &Format) -> String {
+pub(super) fn converted(
+    page: Document,
+    value: Real,
+    conversion: Conversion,
+    code: u64,
+    format: &Format,
+) -> Document {
     let loss = rounding_loss(value, code, format);
-    let mut text = format!(
-        "{conversion}: {} → {} ({})",
-        number::text(value),
-        display(format, code),
-        describe::code(format, code)
-    );
+    let (number, result) = (number::text(value), value_and_code(format, code));
     if loss.is_empty() {
-        return text + ", exact\n";
+        return page.text(format!("{conversion}: {number} → {result}, exact"));
     }
     let flushed = match decode(format, code).class {
         Class::Zero if conversion.flush != ResultFlush::Never => ", flushed to zero",
         _ => "",
     };
-    text += &format!("{flushed}, lost {}\n", style::lost(&loss));
+    let page = page.text(format!("{conversion}: {number} → {result}{flushed}, lost {}", style::lost(&loss)));
     let target = &conversion.format;
-    if let Some(exact) = number::exact(value)
-        && let Some(leading) = exact.leading_exponent()
-    {
-        let own = leading.max(target.min_exponent());
-        let line = Line { value: exact, last: Some(own - target.fraction_bits as i32) };
-        let picture = draw(&[line], own);
-        text += &format!("  {}\n  {}\n", style::dim(&picture.ruler), picture.lines[0]);
-    }
-    text
+    let Some((exact, leading)) =
+        number::exact(value).and_then(|exact| Some((exact, exact.leading_exponent()?)))
+    else {
+        return page;
+    };
+    let own = leading.max(target.min_exponent());
+    let line = Line { value: exact, last: Some(own - target.fraction_bits as i32) };
+    let picture = draw(&[line], own);
+    page.close().picture(&format!("  {}\n  {}", style::dim(&picture.ruler), picture.lines[0]))
+}
+
+/// `-0.75 (0xbf400000)`.
+pub(super) fn value_and_code(format: &Format, code: u64) -> String {
+    format!("{} ({})", display(format, code), hex(format, code))
 }
 
 /// Multiplications and additions of two numbers, as one table.
-pub(super) fn binaries(steps: &[&Step]) -> String {
+pub(super) fn binaries(page: Document, steps: &[&Step]) -> Document {
     let mut table =
         Table::new(&["operation", ">left", ">right", ">exact", ">result", "code", ">lost"]).less(&[5]);
     let mut idle = 0;
@@ -264,7 +269,7 @@ pub(super) fn binaries(steps: &[&Step]) -> String {
             number::short(&display(right_format, *right)),
             exact.map_or(String::new(), cell),
             number::short(&display(format, *result)),
-            describe::code(format, *result),
+            hex(format, *result),
             exact.map_or(String::new(), |exact| {
                 style::lost(&number::short(&rounding_loss(exact, *result, format)))
             }),
@@ -272,7 +277,8 @@ pub(super) fn binaries(steps: &[&Step]) -> String {
     }
     let idle = match idle {
         0 => String::new(),
-        count => style::dim(&format!("{count} operations on zeros")) + "\n",
+        count => style::dim(&format!("{count} operations on zeros")),
     };
-    table.render(crate::layout::width()) + &idle
+    let page = page.table(table);
+    if idle.is_empty() { page } else { page.close().text(idle) }
 }

@@ -5,11 +5,11 @@ use bitmma_engine::arithmetic::exact::Exact;
 
 /// One number of a picture.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Line {
+pub(super) struct Line {
     /// Its exact value.
-    pub(crate) value: Exact,
+    pub(super) value: Exact,
     /// Weight of the last bit that is kept, a power of two; `None`: all are.
-    pub(crate) last: Option<i32>,
+    pub(super) last: Option<i32>,
 }
 
 /// Columns of bits a picture may take before columns that are zero everywhere are left out.
@@ -18,11 +18,11 @@ const WIDTH: usize = 38;
 const LOST: i32 = 8;
 
 /// A picture: the heading with the weights of the first and last column, and one text per line.
-pub(crate) struct Picture {
+pub(super) struct Picture {
     /// `2^23` over the units, `2^-2` over the last kept bit.
-    pub(crate) ruler: String,
+    pub(super) ruler: String,
     /// The lines, bit under bit.
-    pub(crate) lines: Vec<String>,
+    pub(super) lines: Vec<String>,
 }
 
 /// A column of the picture.
@@ -104,7 +104,7 @@ fn without_gaps(mut columns: Vec<Column>, lines: &[Line]) -> Vec<Column> {
 }
 
 /// Draws the lines in units of 2^`units`.
-pub(crate) fn draw(lines: &[Line], units: i32) -> Picture {
+pub(super) fn draw(lines: &[Line], units: i32) -> Picture {
     let columns = without_gaps(columns(lines, units), lines);
     Picture {
         ruler: ruler(&columns, units),
