@@ -59,7 +59,7 @@ impl Addition {
         let Addition { what, left, right, result, error: lost } = self;
         let [left, right, result] = [left, right, result].map(|one| number::short(&one.value.to_string()));
         let lost = style::lost(&error(lost.as_ref()));
-        [String::new(), format!("{what}: {left} + {right}"), result, lost, String::new(), String::new()]
+        [String::new(), what.to_string(), result, lost, String::new(), format!("{left} + {right}")]
     }
 }
 

@@ -770,9 +770,9 @@ def explain(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | 
     The steps of one element of D, and its code; `element` is block, row, column.
     """
 
-def explain_picture(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], element: tuple[SupportsIndex, SupportsIndex, SupportsIndex]) -> str:
+def explain_picture(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], element: tuple[SupportsIndex, SupportsIndex, SupportsIndex]) -> Document:
     """
-    The same as `bitmma explain` prints it, with the codes of a terminal.
+    The same as `bitmma explain` prints it.
     """
 
 def figure_svg(json: str) -> str:
@@ -795,9 +795,9 @@ def follow_call(plan: str, operands: tuple[Any, Any], formats: tuple[str, str, s
     One element of a call through parts and merge, a line each, and its code.
     """
 
-def follow_element(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], element: tuple[SupportsIndex, SupportsIndex, SupportsIndex], *, d: Any | None = None, split_k: SupportsIndex | None = None, promote_every: SupportsIndex | None = None, c_last: bool = False) -> str:
+def follow_element(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], element: tuple[SupportsIndex, SupportsIndex, SupportsIndex], *, d: Any | None = None, split_k: SupportsIndex | None = None, promote_every: SupportsIndex | None = None, c_last: bool = False) -> tuple[str, Document]:
     """
-    One element of a whole product, step by step, as JSON; `d` is a D to compare with.
+    One element of a whole product, step by step, as JSON and as a document; `d` is a D to compare with.
     """
 
 def format_named(name: str) -> Format:

@@ -142,7 +142,7 @@ fn steps_are_shown_on_request() {
             .ends_with("\n--steps shows every step that loses something, and the worst one bit by bit\n")
     );
     let long = run(folder.path(), &format!("{line} --steps"));
-    assert!(rows(long.fine()).len() > 40 && long.out.contains("part 2: "), "{}", long.out);
+    assert!(rows(long.fine()).len() > 40 && long.out.contains("   part 2   "), "{}", long.out);
     assert!(long.out.contains("e_max = ") && !long.out.contains("0x1."), "{}", long.out);
     let narrow = end(super::command(&line.split(' ').chain(["--steps"]).collect::<Vec<_>>())
         .current_dir(folder.path())
