@@ -46,6 +46,7 @@ impl Document {
         Document::default().text(text)
     }
 
+    #[inline(never)] // it has many callers, and the command is small
     fn add(mut self, block: Option<Block>) -> Document {
         let close = std::mem::take(&mut self.close);
         self.blocks.extend(block.map(|block| (close, block)));
@@ -61,7 +62,11 @@ impl Document {
     /// Lines more, one below the other; an empty text adds nothing.
     #[must_use]
     pub fn text(self, text: impl Into<String>) -> Document {
-        let text = text.into();
+        self.lines(text.into())
+    }
+
+    #[inline(never)]
+    fn lines(self, text: String) -> Document {
         let text = text.trim_matches('\n');
         self.add((!text.is_empty()).then(|| Block::Text(text.to_owned())))
     }
@@ -75,6 +80,7 @@ impl Document {
 
     /// A table more; one without rows adds nothing.
     #[must_use]
+    #[inline(never)]
     pub fn table(self, table: Table) -> Document {
         self.add((!table.is_empty()).then_some(Block::Table(table)))
     }

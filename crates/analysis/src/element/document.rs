@@ -29,6 +29,21 @@ fn error(error: Option<&Dyadic>) -> String {
     error.filter(|error| !error.is_zero()).map_or(String::new(), |error| error.rounded(DIGITS))
 }
 
+/// The steps with the largest errors, the first of equals first.
+fn worst(steps: &[&Step]) -> Vec<usize> {
+    let size = |index: usize| steps[index].error.as_ref().map_or(Dyadic::ZERO, Dyadic::magnitude);
+    let mut left: Vec<usize> = (0..steps.len()).filter(|index| !size(*index).is_zero()).collect();
+    let mut worst = vec![];
+    while worst.len() < WORST {
+        let largest =
+            left.iter().copied().reduce(|best, one| if size(one) > size(best) { one } else { best });
+        let Some(largest) = largest else { break };
+        left.retain(|one| *one != largest);
+        worst.push(largest);
+    }
+    worst
+}
+
 impl Step {
     fn row(&self, index: usize) -> [String; 6] {
         let more = self.losses.len().saturating_sub(NAMED);
@@ -73,15 +88,9 @@ impl Element {
     pub fn document(&self, name: &str, given: &str) -> Result<Document, Error> {
         let steps: Vec<&Step> = self.steps().collect();
         let lossy = steps.iter().filter(|step| step.is_lossy()).count();
-        let mut worst: Vec<(usize, Dyadic)> = steps
-            .iter()
-            .enumerate()
-            .filter_map(|(index, step)| Some((index, step.error.as_ref()?.magnitude())))
-            .filter(|(_, error)| !error.is_zero())
-            .collect();
-        worst.sort_by(|(_, one), (_, other)| other.partial_cmp(one).unwrap_or(std::cmp::Ordering::Equal));
+        let worst = worst(&steps);
         let mut first = table();
-        worst.iter().take(WORST).for_each(|(index, _)| first.row(steps[*index].row(*index)));
+        worst.iter().for_each(|index| first.row(steps[*index].row(*index)));
         let along = format!(
             "{}, {} with {}\nD is {}, K = {} in {} of {}; {}",
             style::strong(name),
@@ -91,11 +100,11 @@ impl Element {
             self.k,
             counted(steps.len(), "step"),
             self.k_step,
-            match (lossy, worst.len()) {
+            match (lossy, worst.is_empty()) {
                 (0, _) => "no step loses anything".to_owned(),
-                (_, all) if all > WORST => format!("{} lose something, most of all:", counted(lossy, "step")),
-                (1, _) => "1 step loses something:".to_owned(),
-                _ => format!("{lossy} steps lose something:"),
+                (1, _) => "1 step loses something".to_owned(),
+                (_, false) if lossy > WORST => format!("{lossy} steps lose something, most of all:"),
+                _ => format!("{lossy} steps lose something"),
             }
         );
         let departs = self.departure.as_ref().filter(|departure| !departure.agrees).map(|departure| {
@@ -107,7 +116,7 @@ impl Element {
         });
         let page =
             Document::new(self.answer(given)).text(departs.unwrap_or_default()).text(along).table(first);
-        let Some((index, step)) = worst.first().map(|(index, _)| (*index, steps[*index])) else {
+        let Some((index, step)) = worst.first().map(|index| (*index, steps[*index])) else {
             return Ok(page);
         };
         let mut all = Document::default().table(self.all());
@@ -130,7 +139,8 @@ impl Element {
             _ => None,
         };
         // so many that the error is seen
-        let digits = relative.filter(|one| *one != 0.0).map_or(17, |one| (2.0 - one.abs().log10()) as usize);
+        let digits =
+            relative.filter(|one| *one != 0.0).map_or(LEAST, |one| (1.0 - one.abs().log10()) as usize);
         let digits = digits.max(LEAST);
         let d = match self.d.value {
             Number::Finite(value) => rounded(value, digits),

@@ -25,7 +25,10 @@ impl Diff {
         };
         let page = Document::new(self.answer()).text(share).table(table.title(&heading));
         let Verdict::Differs(case, _) = &self.verdict else { return page };
-        let sides = [&self.left, &self.right].into_iter().zip(&self.models).take(self.models.len() / 2 * 2);
+        if !self.are_models() {
+            return page;
+        }
+        let sides = [&self.left, &self.right].into_iter().zip(&self.models);
         sides.fold(page, |page, (name, model)| match (Dot { name, model, case }).document() {
             Ok(dot) => page.with(dot),
             Err(_) => page, // it was computed, and has its steps
