@@ -63,7 +63,7 @@ def test_comparisons_and_differences():
 
 def test_who_computed_a_product_and_where_two_part():
     tree, text = shown(bitmma.diff(("a100", "mma.m16n8k16.f32.bf16.bf16.f32"), ("h100", "wgmma.m64n8k16.f32.bf16.bf16")))
-    names = ["".join(row[0].itertext()) for row in tree.iter("tr")]
+    names = ["".join(row[0].itertext()) for row in next(tree.iter("table")).iter("tr")]
     assert "they differ at K = 16" in text and "adversarial ones" in text and names == ["parameter", "L", "F", "ezero"]
     assert text.count("T-FDPA with L=") == 2, "the pictures of both"
     tree, text = shown(bitmma.diff(INSTRUCTION, ("b200", "tcgen05 f16 f32")))

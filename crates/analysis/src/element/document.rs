@@ -140,7 +140,7 @@ impl Element {
         };
         // so many that the error is seen
         let digits =
-            relative.filter(|one| *one != 0.0).map_or(LEAST, |one| (1.0 - one.abs().log10()) as usize);
+            relative.filter(|one| *one != 0.0).map_or(LEAST, |one| (2.0 - one.abs().log10()) as usize);
         let digits = digits.max(LEAST);
         let d = match self.d.value {
             Number::Finite(value) => rounded(value, digits),
@@ -150,9 +150,9 @@ impl Element {
         let error = match (&self.error, relative) {
             (Some(error), _) if error.is_zero() => "  no error".to_owned(),
             (Some(error), Some(relative)) => {
-                format!("  error {} ({})", style::lost(&error.rounded(3)), rounded(relative, 2))
+                format!("  error {} ({})", style::lost(&error.rounded(2)), rounded(relative, 2))
             }
-            (Some(error), None) => format!("  error {}", style::lost(&error.rounded(3))),
+            (Some(error), None) => format!("  error {}", style::lost(&error.rounded(2))),
             (None, _) => String::new(),
         };
         let departure = match &self.departure {

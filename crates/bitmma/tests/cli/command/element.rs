@@ -88,7 +88,7 @@ fn a_d_that_departs_is_found_out() {
     let error: f64 = error.split(' ').next().unwrap().parse().unwrap();
     let page: Value = run(folder.path(), &format!("explain {hopper} --element 0,0 --json")).json();
     let exact = page["error"]["value"].as_f64().unwrap();
-    assert!((error - exact).abs() <= 0.005 * exact.abs(), "{error} and {exact}");
+    assert!((error - exact).abs() <= 0.05 * exact.abs(), "{error} and {exact}");
     let departs = run(folder.path(), &format!("explain {hopper} --element 1,1 -d d.npy"));
     assert_eq!(departs.code, Some(1));
     assert!(departs.out.lines().next().unwrap().ends_with("  d.npy differs"), "{}", departs.out);
