@@ -19,13 +19,11 @@ use crate::error::{Error, check_rounds};
 use crate::error_source::Source;
 
 /// Something that was cut, rounded or flushed, and was not zero error.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
     /// The elementary operation along K in which it happened, from 0.
-    #[serde(skip)]
     pub operation: usize,
     /// What lost it.
-    #[serde(serialize_with = "name")]
     pub source: Source,
     /// The term: `a1*b1`, `c`, `T`; `d` for a whole result.
     pub term: String,
@@ -34,15 +32,9 @@ pub struct Loss {
     /// After.
     pub kept: Dyadic,
     /// Weight of the last bit that is kept, a power of two; `None` where there is none (flushing).
-    #[serde(skip)]
     pub last_bit: Option<i64>,
     /// The format whose largest finite number stands for what is beyond it; `None` where nothing is.
-    #[serde(skip)]
     pub beyond: Option<&'static str>,
-}
-
-fn name<S: Serializer>(source: &Source, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(source.name())
 }
 
 impl Loss {

@@ -62,11 +62,11 @@ impl Document {
     /// Lines more, one below the other; an empty text adds nothing.
     #[must_use]
     pub fn text(self, text: impl Into<String>) -> Document {
-        self.lines(text.into())
+        self.lines(&text.into())
     }
 
     #[inline(never)]
-    fn lines(self, text: String) -> Document {
+    fn lines(self, text: &str) -> Document {
         let text = text.trim_matches('\n');
         self.add((!text.is_empty()).then(|| Block::Text(text.to_owned())))
     }

@@ -70,6 +70,7 @@ pub struct Step {
     /// The result minus the exact sum of everything that went into the chain up to here.
     pub total_error: Option<Dyadic>,
     /// What was lost.
+    #[serde(serialize_with = "lost")]
     pub losses: Vec<Loss>,
     /// Every step of the operation.
     #[serde(serialize_with = "written")]
@@ -80,6 +81,23 @@ pub struct Step {
     /// The code of the result.
     #[serde(skip)]
     code: u64,
+}
+
+/// Where and what, as exact numbers.
+fn lost<S: Serializer>(losses: &[Loss], to: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Lost<'l> {
+        source: &'static str,
+        term: &'l str,
+        exact: &'l Dyadic,
+        kept: &'l Dyadic,
+    }
+    to.collect_seq(losses.iter().map(|Loss { source, term, exact, kept, .. }| Lost {
+        source: source.name(),
+        term,
+        exact,
+        kept,
+    }))
 }
 
 fn written<S: Serializer>(trace: &[Trace], to: S) -> Result<S::Ok, S::Error> {
