@@ -378,6 +378,180 @@ async function looks(base, name) {
   await closed(page);
 }
 
+/** Fields show the state, whatever changed it and wherever the focus is; what was said of another state goes. */
+async function states(base) {
+  const unit = "u=h100+wgmma+f16+f32";
+  const page = await opened(base, `${unit}&a=3+1&b=1+1`);
+  const go = async fragment => {
+    await page.evaluate(fragment => { location.hash = fragment; }, fragment);
+    await page.waitForFunction(fragment => location.hash.slice(1) === fragment && known === location.hash, fragment);
+    await settled(page);
+  };
+  const status = () => page.textContent("#status");
+  const edits = "#units .unit:nth-child(1) .edits";
+  const field = symbol => `${edits} [aria-label^='${symbol} of']`;
+  const fields = () => page.$$eval(`${edits} input, ${edits} select`, all => all.length);
+  const undone = async () => { await page.keyboard.press("Control+z"); await settled(page); };
+  await page.click("#units .edit");
+  await settled(page);
+  const count = await fields();
+  assert.ok(count > 5);
+  // edits that cannot be read keep their fields and the focus
+  for (const [symbol, keys, value] of [["F", ["End", "Backspace", "Backspace"], ""], ["e_zero", ["-"], "-"], ["L_max", ["3"], "3"]]) {
+    await page.focus(field(symbol));
+    await page.keyboard.press("Control+a");
+    for (const key of keys) {
+      await page.keyboard.press(key);
+      await settled(page);
+    }
+    assert.equal(await page.inputValue(field(symbol)), value, symbol);
+    assert.equal(await fields(), count, symbol);
+    assert.equal(await page.evaluate(() => document.activeElement.getAttribute("aria-label")?.split(" ")[0]), symbol);
+    assert.equal((await values(page))[0], "error");
+    assert.equal(await page.isEnabled(`${edits} button`), true);
+    await page.click(`${edits} button`);
+    await settled(page);
+    assert.equal(await page.$$eval(`${edits} .edited`, all => all.length), 0);
+    assert.deepEqual(await values(page), ["4"]);
+  }
+  await page.fill(field("F"), "21");
+  await settled(page);
+  await page.focus(field("F"));
+  await undone();
+  assert.deepEqual(await page.$eval(field("F"), one => [one.value, one.parentElement.className]), ["25", ""]);
+  await page.selectOption(field("rho"), "RNE-FP16");
+  await page.focus(field("rho"));
+  await undone();
+  assert.equal(await page.inputValue(field("rho")), "RZ-FP32");
+  // a unit is typed as links have it
+  await page.focus("#units-0");
+  await page.keyboard.press("End");
+  await page.keyboard.type(";F=12");
+  await settled(page);
+  assert.deepEqual(await page.evaluate(() => state.units), [{ unit: "h100 wgmma f16 f32", edit: { F: "12" } }]);
+  assert.equal(await page.inputValue("#units-0"), "h100 wgmma f16 f32;F=12");
+  await page.focus("#a");
+  assert.equal(await page.inputValue("#units-0"), "h100 wgmma f16 f32");
+  // chips of several words
+  for (const words of ["rtx 4090 mma e4m3", "rtx pro 6000 blackwell mma e4m3", "titan v mma"]) {
+    await page.fill("#units-0", words);
+    const option = page.locator("#units-0-list li", { hasText: "mma" }).first();
+    await page.waitForFunction(chip => document.querySelector("#units-0-list li")?.dataset.unit.startsWith(chip), words.split(" mma")[0]);
+    if (words.startsWith("titan")) await option.click();
+    else for (const key of ["ArrowDown", "Enter"]) await page.keyboard.press(key);
+    await settled(page);
+    assert.deepEqual([(await values(page))[0] === "error", (await page.inputValue("#units-0")).startsWith(words.split(" mma")[0] + " mma.")], [false, true], words);
+  }
+  // empty units are in links
+  for (const [fragment, expected] of [["u=&u=mi300x+v_mfma_f32_16x16x16_f16&a=1&b=1", ["error", "1"]], ["u=&a=1&b=1", ["error"]]]) {
+    await go(fragment);
+    assert.deepEqual(await values(page), expected);
+    assert.equal(await link(page), fragment);
+  }
+  // what is said, and what is told of a row, is of this state
+  await go(`v=nothing&${unit}&a=3+1&b=1+1`);
+  assert.match(await status(), /is no view/);
+  await page.hover("tr.term >> nth=0");
+  assert.match(await page.textContent("#detail"), /a0\*b0 = 3/);
+  await page.hover("h1");
+  await type(page, "a", "7 1");
+  assert.deepEqual([await status(), await page.textContent("#detail")], ["", ""]);
+  await page.click("#smallest");
+  assert.match(await status(), /second unit/);
+  await page.click("#add");
+  await settled(page);
+  assert.equal(await status(), "");
+  // an answer to an older state is not taken
+  await go(`${unit}&u=mi300x+v_mfma_f32_16x16x16_f16&a=1&b=1`);
+  for (const [id, text] of [["a", "5 6 7"], ["units-1", "h100 mma m16n8k16 f16 f16"]]) {
+    await page.evaluate(() => { // the answer comes late
+      const slow = transport.slow;
+      transport.slow = async question => { await new Promise(done => { window.late = done; }); transport.slow = slow; return slow(question); };
+    });
+    await page.click("#smallest");
+    await page.fill("#" + id, text);
+    await page.evaluate(() => window.late());
+    await page.waitForFunction(() => !document.getElementById("smallest").disabled);
+    assert.match(await status(), /changed during the search/);
+    assert.equal(await page.inputValue("#" + id), text);
+  }
+  // no answer: no old result beside the new input
+  await page.evaluate(() => { window.quick = transport.quick; transport.quick = async () => { throw Error("no answer"); }; });
+  await type(page, "a", "7");
+  assert.deepEqual([await status(), await values(page)], ["no answer", []]);
+  await page.click("#copy");
+  await page.click(`#copy-kinds button:text-is("Python")`);
+  assert.match(await page.textContent("#copy-note"), /nothing to copy/);
+  await page.click("#copy-close");
+  await page.evaluate(() => { transport.quick = window.quick; });
+  await type(page, "a", "8");
+  assert.deepEqual([await status(), (await values(page)).length], ["", 2]);
+  // numbers of the user's own
+  await go(`${unit}&v=curve&d=own&k=64&n=1+2`);
+  await page.fill("#curve-seed", "77");
+  await settled(page);
+  await undone();
+  assert.equal(await page.inputValue("#curve-seed"), "0");
+  const own = async (name, bytes) => {
+    await page.setInputFiles("#curve-controls input[type=file]", { name, mimeType: "application/octet-stream", buffer: Buffer.from(bytes) });
+    await page.waitForFunction(() => document.getElementById("status").textContent || state.curve.values !== "1 2");
+    await settled(page);
+  };
+  await page.focus("#curve-values");
+  await own("some.txt", "9 8 7\r\n6");
+  assert.equal(await page.inputValue("#curve-values"), "9 8 7\n6");
+  await undone();
+  assert.equal(await page.inputValue("#curve-values"), "1 2");
+  const npy = (shape, numbers, kind = "<f4") => {
+    const head = `{'descr': '${kind}', 'fortran_order': False, 'shape': (${shape}), }`.padEnd(117) + "\n";
+    const start = Buffer.from("\x93NUMPY\x01\0\0\0", "latin1");
+    start.writeUInt16LE(head.length, 8);
+    return Buffer.concat([start, Buffer.from(head), Buffer.from(new Float32Array(numbers).buffer)]);
+  };
+  for (const [bytes, wrong] of [[npy("3,", [1, 2, 3]).subarray(0, 7), /cut short/], [npy("4,", [1, 2, 3]), /cut short/], [npy("3,", [1, 2, 3]).subarray(0, 50), /cut short/],
+    [npy("1,", [1], "<f2"), /holds '<f2'/], ["1 ".repeat(4000001), /8000002 characters; at most 8000000/]]) {
+    await own("wrong.npy", bytes);
+    assert.match(await status(), wrong);
+    await page.evaluate(() => say(""));
+  }
+  await own("right.npy", npy("3, 1", [1, 2, 3.5]));
+  assert.deepEqual([await page.inputValue("#curve-values"), await status()], ["1 2 3.5", ""]);
+  assert.match(await page.textContent("#curve"), /^3 numbers of your own/);
+  // long ones are kept once, not with every step
+  assert.deepEqual(await page.evaluate(() => {
+    const was = before.length;
+    const long = "1 ".repeat(10000000);
+    const step = values => keep({ ...copyOf(state), curve: { ...state.curve, values } });
+    for (let count = 0; count < 8; count += 1) step(long);
+    const alike = before.length - was;
+    for (let count = 0; count < 8; count += 1) step(long + count);
+    return [alike, before.length];
+  }), [8, 2]);
+  // the picture before
+  await go("v=formats&i=b200+nvfp4");
+  const pictures = await page.evaluate(() => ["#000", "#fff"].map(color => {
+    const canvas = make("canvas", { width: 16, height: 16 });
+    Object.assign(canvas.getContext("2d"), { fillStyle: color }).fillRect(0, 0, 16, 16);
+    return canvas.toDataURL().split(",")[1];
+  }));
+  const gray = () => page.$eval("#images canvas", canvas => canvas.getContext("2d").getImageData(0, 0, 1, 1).data[0]);
+  for (const [place, picture] of pictures.entries()) {
+    await page.setInputFiles("#picture-file", { name: "own.png", mimeType: "image/png", buffer: Buffer.from(picture, "base64") });
+    await page.waitForFunction(place => state.image === place, place);
+    await settled(page);
+    assert.equal(await gray(), 255 * place);
+  }
+  await page.evaluate(() => undo());
+  await settled(page);
+  assert.equal(await gray(), 0);
+  await page.hover("#format-grid td:has-text('448')");
+  assert.match(await page.textContent("#format-detail"), /448/);
+  await page.selectOption("#format", "e2m1");
+  await settled(page);
+  assert.equal(await page.textContent("#format-detail"), "");
+  await closed(page);
+}
+
 /** From a key to the page that shows its effect, K = 32 and four units. */
 async function keystrokes(base, name) {
   const four = ["h100 wgmma f16 f32", "mi300x v_mfma_f32_32x32x8_f16", "mi250x v_mfma_f32_16x16x16f16", "v100 mma m8n8k4 f16 f32"];
@@ -408,7 +582,7 @@ async function keystrokes(base, name) {
 }
 
 // both transports at once; what takes a time alone comes after that, and alone
-const together = { presets, inputs, units, links, addresses, formats, looks };
+const together = { presets, inputs, units, states, links, addresses, formats, looks };
 const alone = { curves, keystrokes };
 const only = process.env.ONLY?.split(",") ?? Object.keys({ ...together, ...alone });
 const transports = [["server", address], ...(file ? [["file", pathToFileURL(file).href]] : [])];

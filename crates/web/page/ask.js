@@ -37,7 +37,9 @@ async function connect() {
   const text = (document.getElementById("module")?.textContent || "").trim();
   if (!text) {
     const post = async (/** @type {string} */ question) => {
-      const response = await fetch("ask", { method: "POST", body: question });
+      const response = await fetch("ask", { method: "POST", body: question }).catch(() => {
+        throw new Error("bitmma explore does not answer: start it again, with the link that Copy gives.");
+      });
       if (!response.ok) throw new Error((await response.text()).trim() || "the server is gone");
       return response.text();
     };
@@ -81,13 +83,18 @@ async function worker(module, otherwise) {
   }
 }
 
+/** Characters of a question, at most. */
+const LONGEST_QUESTION = 8388608;
+
 /** The answer to a question; what is wrong with it is an error.
  * @param {{ask: string, [key: string]: any}} question
  * @param {"quick" | "slow"} [how]
  * @returns {Promise<any>} */
 async function ask(question, how = "quick") {
   if (!transport) throw new Error("the page is not connected yet");
-  const { ok, error } = JSON.parse(await transport[how](JSON.stringify(question)));
+  const text = JSON.stringify(question);
+  if (text.length > LONGEST_QUESTION) throw new Error(`The page has ${text.length} characters of input; at most ${LONGEST_QUESTION} are read.`);
+  const { ok, error } = JSON.parse(await transport[how](text));
   if (error !== undefined) throw new Error(error);
   return ok;
 }

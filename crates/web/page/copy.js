@@ -28,7 +28,7 @@ function showCopy(kind) {
   for (const button of by("copy-kinds").children) button.setAttribute("aria-pressed", String(button.textContent === kind));
   const isPicture = kind === "PNG";
   by("copy-text").value = isPicture ? "A picture of what is shown, as a file." : copied(kind);
-  by("copy-note").textContent = kind === "link" || kind === "command" ? missing() : "";
+  by("copy-note").textContent = kind === "link" || kind === "command" ? missing() : by("copy-text").value ? "" : "No unit has a result, so there is nothing to copy.";
   by("copy-now").textContent = isPicture || kind === "SVG" ? "Save as a file" : "Copy to the clipboard";
 }
 

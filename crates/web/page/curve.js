@@ -11,25 +11,10 @@ const askCurve = latest(answer => {
   showCurves();
 }, error => { curves = null; by("curve").replaceChildren(make("p", { class: "lost" }, error.message)); }, "slow");
 
-/** Numbers of a text: a user's own file. @param {string} text */
-const numbersOf = text => text.split(/[\s,;|()[\]{}]+/).filter(word => word).map(word => {
-  if (!Number.isFinite(Number(word))) throw Error(`'${word}' is not a number; decimals are expected`);
-  return Number(word);
-});
-
 function askForCurve() {
   curveTime = performance.now();
-  /** @type {number[]} */
-  let own = [];
-  try {
-    own = state.curve.distribution === "own" ? numbersOf(state.curve.values) : [];
-  } catch (error) {
-    curves = null;
-    by("curve").replaceChildren(make("p", { class: "lost" }, /** @type {Error} */ (error).message));
-    return Promise.resolve();
-  }
-  const { distribution, scale, seed, k, promote, split, scaling, block } = state.curve;
-  if (distribution === "own" && !own.length) {
+  const { distribution, scale, seed, k, promote, split, scaling, block, values } = state.curve;
+  if (distribution === "own" && !values.trim()) {
     curves = null;
     by("curve").replaceChildren(make("p", { class: "lost" }, `There are no numbers of your own: type some, or choose a file. Links hold at most ${LONGEST_VALUES} characters of them.`));
     return Promise.resolve();
@@ -37,7 +22,7 @@ function askForCurve() {
   return askCurve({
     ask: "curve", units: asked("units"), distribution, scale, seed, k, scaling, block,
     ...(promote !== 0 ? { promote } : {}), ...(split !== 1 ? { split } : {}),
-    ...(distribution === "own" ? { values: own } : {}),
+    ...(distribution === "own" ? { values: values.replace(/\s/g, " ") } : {}),
   });
 }
 
@@ -76,7 +61,9 @@ function buildCurveControls() {
   };
   const field = (/** @type {"scale" | "seed"} */ key, /** @type {string} */ name) => {
     const input = make("input", { type: "number", step: "any", id: "curve-" + key, oninput: () => { if (Number.isFinite(input.valueAsNumber)) change("curve-" + key, now => { now.curve[key] = input.valueAsNumber; }); } });
-    curveUpdates.push(() => { if (document.activeElement !== input) input.value = String(state.curve[key]); });
+    const update = () => { if (input.valueAsNumber !== state.curve[key]) input.value = String(state.curve[key]); };
+    input.addEventListener("blur", update); // what is no number was not taken
+    curveUpdates.push(update);
     return make("label", {}, make("span", {}, name), input);
   };
   const powers = (/** @type {number} */ from, /** @type {number} */ to) => Array.from({ length: to - from + 1 }, (_, at) => 2 ** (from + at));
@@ -92,35 +79,50 @@ function buildCurveControls() {
   const ownRow = make("div", { class: "own" }, own, file);
   curveUpdates.push(() => {
     ownRow.hidden = state.curve.distribution !== "own";
-    if (document.activeElement !== own) own.value = state.curve.values;
+    if (own.value !== state.curve.values) own.value = state.curve.values;
     sliders[3].element.hidden = state.curve.scaling !== "block";
   });
   by("curve-controls").append(menu("distribution", "numbers"), field("scale", "scale"), field("seed", "seed"), ...sliders.slice(0, 3).map(one => one.element),
     menu("scaling", "scale factors of 8-bit formats"), sliders[3].element, ownRow);
 }
 
+/** Characters of a file, at most. */
+const LONGEST_FILE = 8000000;
+/** Numbers of an array that are read. */
+const MOST_NUMBERS = 262144;
+
 /** Numbers of a user's file: text, or NumPy's format of FP32 or FP64. @param {File | undefined} file */
 async function ownFile(file) {
   if (!file) return;
-  const bytes = await file.arrayBuffer();
-  const head = new Uint8Array(bytes.slice(0, 6));
-  let text;
-  if (head[0] === 0x93 && String.fromCharCode(...head.slice(1)) === "NUMPY") {
-    const view = new DataView(bytes);
-    const long = view.getUint8(6) > 1;
-    const start = (long ? 12 : 10) + (long ? view.getUint32(8, true) : view.getUint16(8, true));
-    const kind = new TextDecoder().decode(bytes.slice(8, start)).match(/'descr': '([^']*)'/)?.[1] ?? "";
-    const width = { "<f4": 4, "<f8": 8 }[kind];
-    if (!width) {
-      say(`${file.name} holds '${kind}'; arrays of '<f4' and '<f8' are read`, true);
-      return;
-    }
-    const count = Math.min(Math.floor((bytes.byteLength - start) / width), 1 << 18);
-    text = Array.from({ length: count }, (_, at) => (width === 4 ? view.getFloat32(start + 4 * at, true) : view.getFloat64(start + 8 * at, true))).join(" ");
-  } else {
-    text = new TextDecoder().decode(bytes).slice(0, 6000000);
+  say("");
+  try {
+    const { text, note } = fileText(await file.arrayBuffer());
+    change("", now => { now.curve.values = text; });
+    if (note) say(`${file.name} ${note}`);
+  } catch (error) {
+    say(`${file.name} ${/** @type {Error} */ (error).message}`, true);
   }
-  change("", now => { now.curve.values = text; });
+}
+
+/** The numbers of a file as a text. @param {ArrayBuffer} bytes
+ * @returns {{text: string, note?: string}} */
+function fileText(bytes) {
+  const [view, length] = [new DataView(bytes), bytes.byteLength];
+  if (length < 4 || view.getUint32(0) !== 0x934e554d) { // "\x93NUM"
+    const text = new TextDecoder().decode(bytes).replace(/\r\n?/g, "\n");
+    if (text.length > LONGEST_FILE) throw Error(`has ${text.length} characters; at most ${LONGEST_FILE} are read`);
+    return { text };
+  }
+  const long = length >= 12 && view.getUint8(6) > 1;
+  const start = length < 12 ? Infinity : long ? 12 + view.getUint32(8, true) : 10 + view.getUint16(8, true);
+  const head = new TextDecoder().decode(bytes.slice(8, start));
+  const kind = head.match(/'descr': '([^']*)'/)?.[1] ?? "";
+  const width = { "<f4": 4, "<f8": 8 }[kind];
+  if (start <= length && !width) throw Error(`holds '${kind}'; arrays of '<f4' and '<f8' are read`);
+  const count = (head.match(/'shape': \(([^)]*)\)/)?.[1] ?? "").split(",").reduce((product, one) => (one.trim() ? product * Number(one) : product), 1);
+  if (!width || !(start + count * width <= length)) throw Error(`is cut short: it has ${length} bytes`);
+  const numbers = Array.from({ length: Math.min(count, MOST_NUMBERS) }, (_, at) => (width === 4 ? view.getFloat32(start + 4 * at, true) : view.getFloat64(start + 8 * at, true)));
+  return { text: numbers.join(" "), note: count > MOST_NUMBERS ? `has ${count} numbers; the first ${MOST_NUMBERS} are taken` : "" };
 }
 
 function showCurves() {

@@ -12,7 +12,13 @@ const answered = () => (explained?.units ?? []).map(one => ("d" in one ? one : n
 const askExplain = latest(answer => {
   explained = answer;
   showAnswers();
-}, error => say(error.message, true), "quick");
+}, error => { // no old result beside a new input
+  explained = null;
+  for (const id of ["answers", "pictures"]) draw(by(id), []);
+  showWalk(0, 0);
+  showBits();
+  say(error.message, true);
+}, "quick");
 
 function explain() {
   return askExplain({
@@ -33,6 +39,7 @@ function showAnswers() {
   showWalk(step, steps);
   const ruler = rulerOf(step);
   draw(by("pictures"), present(units.map((one, index) => ("d" in one ? picture(one, index, step, ruler) : null))));
+  showDetail("detail", "#pictures tr");
   showBits();
 }
 
@@ -205,6 +212,9 @@ function stageOf(stage, ruler, isFirst) {
 /** @param {string} value */
 const short = value => (value.length > 15 && !value.includes("2^") ? value.slice(0, 12) + "…" + (value.match(/e.*$/)?.[0] ?? "") : value);
 
+/** What is told of the row or cell that is under the pointer now, or has the focus. @param {string} id @param {string} of */
+const showDetail = (id, of) => write(by(id), document.querySelector(`${of}:hover, ${of}:focus`)?.getAttribute("title") ?? "");
+
 /** What is told of a row under the pointer. @param {Row} row */
 function told(row) {
   const exponent = row.exponent === null ? "" : `, exponent ${row.exponent}`;
@@ -274,7 +284,7 @@ function operandOf(one, name) {
 }
 
 /** Words of a list that was typed, but for those of a program around it (`tensor`, `dtype=…`), as the server reads them. @param {string} text */
-const wordsOf = text => text.split(/[\s,;|()[\]{}]+/).filter(word => /^[-+\u2212\u2013]?(\.?\d|inf|nan)/i.test(word));
+const wordsOf = text => text.replace(/[\u200b-\u200d\u2060\ufeff]/g, "").split(/[\s,;|()[\]{}]+/).filter(word => /^[-+\u2212\u2013]?(\.?\d|inf|nan)/i.test(word));
 
 /** Changes one bit of the selected element. @param {number} bit */
 async function flip(bit) {
@@ -302,10 +312,14 @@ async function smallest() {
   }
   say("Searching the smallest input on which the units differ …");
   by("smallest").disabled = true;
-  const was = JSON.stringify(asked("units"));
+  const about = () => JSON.stringify([asked("units"), state.a, state.b, state.c, state.scale_a, state.scale_b]);
+  const was = about();
   try {
     const found = await ask({ ask: "diff", units: asked("units") }, "slow");
-    if (JSON.stringify(asked("units")) !== was) return; // the units are others by now
+    if (about() !== was) {
+      say("Units or inputs changed during the search, so its result is not shown. Search again.", true);
+      return;
+    }
     const [left, right] = found.pair.map((/** @type {number} */ place) => LETTERS[place]);
     const names = found.parameters.map((/** @type {any} */ one) => `${one.parameter} ${one.in_left} / ${one.in_right}`).join(", ");
     const others = found.incomparable ? ` Pairs that take other formats and were not compared: ${found.incomparable}.` : "";

@@ -2,13 +2,18 @@
 
 /** @type {any} */
 let formatTable = null;
-/** @type {{width: number, pixels: string} | null} */
-let ownPicture = null;
+/** Pictures of the user's own; a state has the place of one. A link has none, and its place is that of the last.
+ * @type {{width: number, pixels: string}[]} */
+const ownPictures = [];
 
 const askFormat = latest(answer => {
   formatTable = answer;
   showFormat();
-}, error => { formatTable = null; by("format-grid").replaceChildren(make("p", { class: "lost" }, error.message)); }, "quick");
+}, error => {
+  formatTable = null;
+  for (const id of ["format-about", "format-detail"]) write(by(id), "");
+  by("format-grid").replaceChildren(make("p", { class: "lost" }, error.message));
+}, "quick");
 
 const askImage = latest(answer => showImages(answer), error => by("images").replaceChildren(make("p", { class: "lost" }, error.message)), "slow");
 
@@ -19,10 +24,10 @@ function askForFormats() {
     by("images").replaceChildren(make("p", { class: "dim" }, "No unit is chosen: add one to see the picture as it computes it."));
     return format;
   }
-  const image = state.picture && ownPicture ? { width: ownPicture.width, pixels: ownPicture.pixels } : {};
-  write(by("picture-note"), state.picture && !ownPicture
+  const image = (state.picture && ownPictures.at(state.image)) || null;
+  write(by("picture-note"), state.picture && !image
     ? "This was a picture of its sender's own, and links hold none: choose the file again. Until then it is the built-in picture." : "");
-  return Promise.all([format, askImage({ ask: "image", units: asked("pictures"), ...image })]);
+  return Promise.all([format, askImage({ ask: "image", units: asked("pictures"), ...(image ?? {}) })]);
 }
 
 /** The codes that are shown, by binade: numbers of one sign, then what is no number. */
@@ -57,6 +62,7 @@ function showFormat() {
     onpointerenter: () => { by("format-detail").textContent = interval(one); }, onfocus: () => { by("format-detail").textContent = interval(one); },
   }, make("b", {}, one.value), make("small", {}, `${one.bits.exponent}.${one.bits.fraction || "-"}`)))));
   by("format-grid").replaceChildren(make("table", { class: "grid" }, make("tbody", {}, ...rows.reverse())));
+  showDetail("format-detail", "#format-grid td");
 }
 
 /** @param {any} answer */
@@ -84,6 +90,7 @@ function showImages(answer) {
 /** A picture of the user's own, as gray pixels. @param {File | undefined} file */
 async function ownImage(file) {
   if (!file) return;
+  say("");
   try {
     const bitmap = await createImageBitmap(file);
     const ratio = Math.min(1, 192 / Math.max(bitmap.width, bitmap.height));
@@ -94,9 +101,8 @@ async function ownImage(file) {
     const { data } = context.getImageData(0, 0, width, height);
     let pixels = "";
     for (let at = 0; at < data.length; at += 4) pixels += Math.round((data[at] * 299 + data[at + 1] * 587 + data[at + 2] * 114) / 1000).toString(16).padStart(2, "0");
-    ownPicture = { width, pixels };
-    if (state.picture) askForFormats();
-    else change("", now => { now.picture = "own"; });
+    ownPictures.push({ width, pixels });
+    change("", now => Object.assign(now, { picture: "own", image: ownPictures.length - 1 }));
   } catch {
     say(`${file.name} is not a picture that this browser reads`, true);
   }

@@ -103,7 +103,7 @@ function listen() {
   addEventListener("hashchange", () => {
     const text = readAddress();
     if (text.slice(1) === fragment(state)) return;
-    before.push(full(state));
+    keep(copyOf(state));
     after.length = 0;
     load(text);
     show();

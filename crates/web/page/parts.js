@@ -89,7 +89,7 @@ function dress(element, before, attributes) {
  * @param {string} text @param {boolean} [isError] */
 function say(text, isError = false) {
   const status = by("status");
-  status.textContent = text;
+  write(status, text);
   status.classList.toggle("lost", isError);
 }
 
@@ -106,7 +106,7 @@ function showUnits(place, list, known) {
   rows.forEach((unit, index) => {
     const row = place.children[index] || place.appendChild(unitRow(list, index));
     const input = row.querySelector("input[role=combobox]");
-    if (document.activeElement !== input || input.value.trim() !== unit.unit.trim()) if (input.value !== unit.unit) input.value = unit.unit;
+    if ((document.activeElement !== input || !isTyped(input.value, unit)) && input.value !== unit.unit) input.value = unit.unit;
     const about = known[index];
     if (about) {
       const title = about.name + "\n" + about.precision;
@@ -125,6 +125,12 @@ function showUnits(place, list, known) {
   });
 }
 
+/** Whether a unit is what a text says, with its edits if the text has some. @param {string} text @param {UnitState} unit */
+function isTyped(text, unit) {
+  const typed = unitOf(text);
+  return typed.unit.trim() === unit.unit.trim() && (!text.includes(";") || written({ ...typed, unit: "" }) === written({ ...unit, unit: "" }));
+}
+
 /** @param {"units" | "pictures"} list @param {number} index */
 function unitRow(list, index) {
   const id = `${list}-${index}`;
@@ -134,6 +140,7 @@ function unitRow(list, index) {
     "aria-expanded": "false", "aria-controls": id + "-list", spellcheck: "false", autocomplete: "off", placeholder: "h100 wgmma f16 f32",
   });
   let chosen = -1;
+  let hadEdits = false; // in the text that is typed
   let isWanted = false; // an answer that comes after the list was closed does not open it
   const close = () => {
     isWanted = false;
@@ -157,8 +164,8 @@ function unitRow(list, index) {
   const search = latest(answer => {
     if (document.activeElement !== input || !isWanted) return;
     options.replaceChildren(...answer.instructions.map((/** @type {any} */ one, /** @type {number} */ place) => make("li", {
-      role: "option", id: `${id}-option-${place}`, "aria-selected": "false", class: one.is_known ? false : "dim",
-      onpointerdown: (/** @type {Event} */ event) => { event.preventDefault(); take(input.value.trim().split(/\s+/)[0] + " " + one.name); },
+      role: "option", id: `${id}-option-${place}`, "aria-selected": "false", class: one.is_known ? false : "dim", "data-unit": `${answer.chip} ${one.name}`,
+      onpointerdown: (/** @type {Event} */ event) => { event.preventDefault(); take(`${answer.chip} ${one.name}`); },
     }, make("b", {}, one.name), ` ${one.precision}`)));
     options.hidden = !answer.instructions.length;
     input.setAttribute("aria-expanded", String(!options.hidden));
@@ -166,11 +173,16 @@ function unitRow(list, index) {
   }, () => close(), "quick");
   const look = () => {
     isWanted = true;
-    search({ ask: "search", words: input.value });
+    search({ ask: "search", words: unitOf(input.value).unit });
   };
   input.addEventListener("input", () => {
     const text = input.value;
-    change(`${list}-${index}`, now => { now[list][index] = { unit: text, edit: text.trim() === now[list][index].unit.trim() ? now[list][index].edit : {} }; });
+    const typed = unitOf(text); // as a link has it
+    change(`${list}-${index}`, now => {
+      const keepsEdits = !text.includes(";") && !hadEdits && text.trim() === now[list][index].unit.trim();
+      now[list][index] = keepsEdits ? { unit: text, edit: now[list][index].edit } : typed;
+    });
+    hadEdits = text.includes(";");
     if (text.trim()) look();
     else close();
   });
@@ -178,13 +190,17 @@ function unitRow(list, index) {
     const count = options.children.length;
     if (event.key === "ArrowDown" && options.hidden) look();
     else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && count) chosen = (chosen + (event.key === "ArrowDown" ? 1 : count - 1 + (chosen < 0 ? 1 : 0))) % count;
-    else if (event.key === "Enter" && chosen >= 0) take(input.value.trim().split(/\s+/)[0] + " " + (options.children[chosen].firstChild?.textContent ?? ""));
+    else if (event.key === "Enter" && chosen >= 0) take(options.children[chosen].getAttribute("data-unit") ?? "");
     else if (event.key === "Enter" || event.key === "Escape") { close(); return; }
     else return;
     event.preventDefault();
     mark();
   });
-  input.addEventListener("blur", close);
+  input.addEventListener("blur", () => {
+    close();
+    hadEdits = false;
+    input.value = state[list][index]?.unit ?? "";
+  });
   const panel = make("div", { class: "edits", hidden: true });
   const toggle = make("button", {
     type: "button", class: "edit", "aria-expanded": "false", "aria-label": `Edit the parameters of unit ${LETTERS[index]}`,
@@ -203,33 +219,35 @@ function unitRow(list, index) {
     make("p", { class: "says dim" }), panel);
 }
 
-/** Fields for the parameters of a unit.
+/** Fields for the parameters of a unit, with the texts of the state, whether they can be read or not.
  * @param {any} panel @param {"units" | "pictures"} list @param {number} index @param {About | null} about */
 function showEdits(panel, list, index, about) {
-  if (panel.contains(document.activeElement) && panel.dataset.of === (about?.family ?? "")) {
-    return; // someone is typing there
-  }
   const edit = state[list][index].edit;
-  panel.dataset.of = about?.family ?? "";
+  const parameters = about?.parameters ?? [];
+  const textOf = (/** @type {Parameter} */ one) => (Object.hasOwn(edit, one.symbol) ? edit[one.symbol] : one.value);
   const set = (/** @type {string} */ symbol, /** @type {string} */ value) => change(`${list}-${index}-${symbol}`, now => {
     const before = about?.edits.find(one => one[0] === symbol)?.[1] ?? about?.parameters.find(one => one.symbol === symbol)?.value;
     now[list][index] = { ...now[list][index], edit: { ...now[list][index].edit } };
     if (value === before) delete now[list][index].edit[symbol];
     else now[list][index].edit[symbol] = value;
   });
-  const fields = (about?.parameters ?? []).map(one => {
-    const isEdited = one.symbol in edit;
+  const fields = parameters.map(one => {
+    const [value, choices] = [textOf(one), one.choices];
     const label = { "aria-label": `${one.symbol} of unit ${LETTERS[index]}: ${one.meaning}`, title: one.meaning };
-    const field = one.choices.length
-      ? make("select", { ...label, onchange: (/** @type {any} */ event) => set(one.symbol, event.target.value) },
-        ...one.choices.map(choice => make("option", { value: choice, selected: choice === one.value }, choice)))
-      : make("input", { ...label, value: one.value, inputmode: "numeric", size: 6, oninput: (/** @type {any} */ event) => set(one.symbol, event.target.value.trim()) });
-    return make("label", { class: isEdited ? "edited" : false }, make("span", {}, one.symbol), field);
+    const field = choices.length
+      ? sketch("select", { ...label, onchange: (/** @type {any} */ event) => set(one.symbol, event.target.value) },
+        ...(choices.includes(value) ? choices : [value, ...choices]).map(choice => sketch("option", { value: choice }, choice)))
+      : sketch("input", { ...label, inputmode: "numeric", size: 6, oninput: (/** @type {any} */ event) => set(one.symbol, event.target.value.trim()) });
+    return sketch("label", { class: Object.hasOwn(edit, one.symbol) && "edited" }, sketch("span", {}, one.symbol), field);
   });
-  panel.replaceChildren(...fields, make("button", {
+  draw(panel, [...fields, sketch("button", {
     type: "button", disabled: !Object.keys(edit).length,
     onclick: () => change("", now => { now[list][index] = { unit: now[list][index].unit, edit: {} }; }),
-  }, "Reset"));
+  }, "Reset")]);
+  parameters.forEach((one, at) => {
+    const field = panel.children[at].lastChild;
+    if (field.value.trim() !== textOf(one)) field.value = textOf(one);
+  });
 }
 
 /** @param {"units" | "pictures"} list */

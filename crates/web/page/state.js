@@ -5,7 +5,7 @@ function blank() {
   return {
     view: "dot", units: [], a: "", b: "", c: "0", scale_a: "", scale_b: "", step: -1,
     curve: { distribution: "normal", scale: 1, seed: 0, k: 4096, promote: 0, split: 1, scaling: "tensor", block: 128, values: "" },
-    format: "e4m3", negative: false, picture: "",
+    format: "e4m3", negative: false, picture: "", image: -1,
     pictures: ["h100 wgmma e4m3 f32", "b200 mxfp8 e4m3", "b200 nvfp4"].map(unit => ({ unit, edit: {} })),
   };
 }
@@ -50,7 +50,7 @@ function fragment(state) {
   if (state.negative) parameters.set("neg", "1");
   const pictures = state.pictures.map(written);
   if (pictures.join("\n") !== usual.pictures.map(written).join("\n")) {
-    for (const unit of pictures) parameters.append("i", unit);
+    for (const unit of pictures) parameters.append("i", unit || " "); // an empty one alone is no unit
     if (!pictures.length) parameters.set("i", "");
   }
   return parameters.toString();
@@ -69,7 +69,7 @@ function stateOf(text) {
   misread = [];
   const line = (/** @type {string} */ text) => text.replace(/[\r\n]+/g, " ");
   const units = (/** @type {string} */ short) => {
-    const all = parameters.getAll(short).map(line).filter(unit => unit.trim());
+    const all = parameters.getAll(short).map(line);
     if (all.length > MOST_UNITS) misread.push(`${all.length} units are in the address, and the first ${MOST_UNITS} are shown`);
     return all.slice(0, MOST_UNITS).map(unitOf);
   };
@@ -92,21 +92,23 @@ function stateOf(text) {
     state.view = "dot";
   }
   state.negative = parameters.get("neg") === "1";
-  if (parameters.has("i")) state.pictures = units("i");
+  if (parameters.has("i")) state.pictures = parameters.getAll("i").join() ? units("i") : [];
   return state;
 }
 
 const MOST_UNITS = 4;
 /** States that can be returned to. */
 const MOST_STEPS = 200;
+/** Characters of different numbers of a user's own that are kept for that. */
+const MOST_KEPT = 50000000;
 /** Changes of one field that follow each other this fast, in milliseconds, are undone together. */
 const TOGETHER = 700;
 
 /** @type {State} */
 let state = blank();
-/** @type {string[]} */
+/** @type {State[]} */
 const before = [];
-/** @type {string[]} */
+/** @type {State[]} */
 const after = [];
 let lastField = "";
 let lastTime = 0;
@@ -142,30 +144,52 @@ function keepAddressSoon() {
  * @param {string} field
  * @param {(state: State) => void} how */
 function change(field, how) {
-  const was = full(state);
+  const was = copyOf(state);
   how(state);
-  if (full(state) === was) return;
+  if (brief(state) === brief(was) && state.curve.values === was.curve.values) return;
   const now = performance.now();
   if (!field || field !== lastField || now - lastTime > TOGETHER || !before.length) {
-    before.push(was);
-    if (before.length > MOST_STEPS) before.shift();
+    keep(was);
   }
   [lastField, lastTime] = [field, now];
   after.length = 0;
+  outdated();
   show();
 }
 
-/** The whole state as a text, with what is too long for a link.
- * @param {State} state */
-const full = state => JSON.stringify(state);
+/** Keeps a state to return to. @param {State} was */
+function keep(was) {
+  before.push(was);
+  const kept = () => [...new Set(before.map(state => state.curve.values))].reduce((sum, text) => sum + text.length, 0);
+  while (before.length > MOST_STEPS || (before.length > 1 && kept() > MOST_KEPT)) before.shift();
+}
 
-/** @param {string[]} from @param {string[]} to */
+/** What was said of another state is not said any more, but for what is still under way. */
+function outdated() {
+  if (!by("smallest").disabled) say("");
+}
+
+/** A state as a text, but for numbers of a user's own.
+ * @param {State} state */
+const brief = state => JSON.stringify({ ...state, curve: { ...state.curve, values: "" } });
+
+/** A state of its own, which shares numbers of a user's own: they may be long.
+ * @param {State} state
+ * @returns {State} */
+function copyOf(state) {
+  const copy = JSON.parse(brief(state));
+  copy.curve.values = state.curve.values;
+  return copy;
+}
+
+/** @param {State[]} from @param {State[]} to */
 function travel(from, to) {
   const there = from.pop();
   if (there === undefined) return;
-  to.push(full(state));
-  state = JSON.parse(there);
+  to.push(copyOf(state));
+  state = there;
   lastField = "";
+  outdated();
   show();
 }
 const undo = () => travel(before, after);

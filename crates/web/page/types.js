@@ -1,7 +1,7 @@
 /** @typedef {{unit: string, edit: Record<string, string>}} UnitState */
 /** @typedef {{distribution: string, scale: number, seed: number, k: number, promote: number, split: number, scaling: string, block: number, values: string}} CurveState */
 /** @typedef {{view: string, units: UnitState[], a: string, b: string, c: string, scale_a: string, scale_b: string, step: number,
- *   curve: CurveState, format: string, negative: boolean, pictures: UnitState[], picture: string}} State */
+ *   curve: CurveState, format: string, negative: boolean, pictures: UnitState[], picture: string, image: number}} State */
 /** @typedef {{negative: boolean, high: number, digits: string, inexact: boolean}} Digits */
 /** @typedef {{name: string, element: number | null, value: string, exponent: number | null, bits: Digits, last: number | null, kept: string,
  *   moved: Digits | null, lost: string}} Row */

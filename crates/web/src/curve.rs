@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
 use crate::error::{Error, LONGEST_NAME, at_most};
+use crate::input::numbers;
 use crate::scale::{exponent, largest, power, scale_code, value};
 use crate::unit::{Asked, Unit};
 
@@ -24,6 +25,8 @@ const LONGEST: usize = 16384;
 const SHORTEST: usize = 16;
 /// Numbers of a user's own, at most.
 const MOST_VALUES: usize = 1 << 18;
+/// The largest number of a matrix: products of such numbers and their sums are far from the ends of FP64.
+const PEAKS: RangeInclusive<f64> = 1e-140..=1e140;
 
 /// What is drawn and how it is multiplied.
 #[derive(Deserialize)]
@@ -51,9 +54,9 @@ pub(crate) struct Question {
     /// Elements of K that share a scale, of `block`.
     #[serde(default = "block")]
     block: Whole,
-    /// The numbers of `own`.
+    /// The numbers of `own`, as they are typed.
     #[serde(default)]
-    values: Vec<f64>,
+    values: String,
 }
 
 /// A number as it was asked for, of which only integers can be meant.
@@ -273,14 +276,19 @@ fn sums(a: &[f64], b: &[f64], k: usize, ks: &[usize]) -> Vec<Vec<f64>> {
 
 /// Root mean square of x - y, relative to that of `whole`.
 fn relative(x: &[f64], y: &[f64], whole: &[f64]) -> Option<f64> {
-    let square = |numbers: &mut dyn Iterator<Item = f64>| numbers.map(|one| one * one).sum::<f64>();
-    let error = square(&mut x.iter().zip(y).map(|(x, y)| x - y));
-    let size = square(&mut whole.iter().copied());
+    let errors: Vec<f64> = x.iter().zip(y).map(|(x, y)| x - y).collect();
+    let error = root(&errors);
     if error == 0.0 {
         return Some(0.0);
     }
-    let ratio = (error / size).sqrt();
+    let ratio = error / root(whole);
     ratio.is_finite().then_some(ratio)
+}
+
+/// The root of a sum of squares; a power of two keeps the squares within FP64.
+fn root(numbers: &[f64]) -> f64 {
+    let unit = power(exponent(largest(numbers)));
+    numbers.iter().map(|one| (one / unit) * (one / unit)).sum::<f64>().sqrt() * unit
 }
 
 /// Every K of the curve: powers of two, and the largest.
@@ -299,18 +307,30 @@ pub(crate) fn curve(question: &Question) -> Result<Curves, Error> {
     let drawn = |name: &str, stream: u64| -> Result<Lines, Error> {
         Lines::drawn(Distribution::named(name, scale)?, k, seed, stream)
     };
+    let is_own = question.distribution == "own";
+    let values = if is_own { numbers(&question.values)? } else { vec![] };
     let (a, b) = match question.distribution.as_str() {
         "softmax" => (drawn("normal", 0)?.after_softmax(), Lines::drawn(Distribution::STANDARD, k, seed, 1)?),
-        "own" => own(&question.values, k)?,
+        "own" => own(&values, k)?,
         name => (drawn(name, 0)?, drawn(name, 1)?),
     };
+    for (name, lines) in [("A", &a), ("B", &b)] {
+        let peak = largest(&lines.numbers);
+        if !PEAKS.contains(&peak) && !(is_own && peak == 0.0) {
+            let (least, most) = (PEAKS.start(), PEAKS.end());
+            return Err(Error::new(format!(
+                "the largest magnitude of {name} is {peak:e}; one from {least:e} to {most:e} is expected: change the scale"
+            )));
+        }
+    }
+    let counted =
+        |given: usize| format!("{given} {} of your own", if given == 1 { "number" } else { "numbers" });
     let about = match question.distribution.as_str() {
         "softmax" => format!("A: softmax of rows of {scale}·N(0,1); B: N(0,1)"),
-        "own" if question.values.len() < 2 * SIDE * k => {
-            let (given, taken) = (question.values.len(), 2 * SIDE * k);
-            format!("{given} numbers of your own, again and again: A and B take {taken}")
+        "own" if values.len() < 2 * SIDE * k => {
+            format!("{}, again and again: A and B take {}", counted(values.len()), 2 * SIDE * k)
         }
-        "own" => format!("{} numbers of your own", question.values.len()),
+        "own" => counted(values.len()),
         name => Distribution::named(name, scale)?.to_string(),
     };
     let ks = ks(k);

@@ -40,7 +40,7 @@ enum One {
     Answered(Box<Full>),
     Failed {
         error: String,
-        /// The unit, where only its operands could not be read.
+        /// The unit, where only its operands could not be read; without its edits, where these could not.
         unit: Option<Box<About>>,
     },
 }
@@ -135,9 +135,9 @@ pub(crate) fn explain(question: &Question) -> Result<Explained, Error> {
     let mut groups: Vec<Answer> = vec![];
     let mut first: Option<Computed> = None;
     let mut all = vec![];
-    for unit in units {
+    for (unit, asked) in units.into_iter().zip(&question.units) {
         let one = match unit {
-            Err(error) => One::Failed { error: error.to_string(), unit: None },
+            Err(error) => One::Failed { error: error.to_string(), unit: Unit::unedited(asked).map(Box::new) },
             Ok(unit) => match full(&unit, &question.input, &mut groups, &mut first) {
                 Ok(full) => One::Answered(Box::new(full)),
                 Err(error) => One::Failed { error: error.to_string(), unit: Some(Box::new(unit.about())) },

@@ -98,7 +98,7 @@ pub(crate) fn image(question: &Question) -> Result<Pictures, Error> {
     let (width, pixels) = read(question)?;
     let units = Unit::read_all(&question.units)?.into_iter().zip(&question.units).map(|(unit, asked)| {
         unit.and_then(|unit| picture(&unit, width, &pixels)).unwrap_or_else(|error| Picture {
-            unit: None,
+            unit: Unit::unedited(asked),
             name: asked.unit.clone(),
             formats: String::new(),
             error: Some(error.to_string()),

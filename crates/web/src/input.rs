@@ -4,11 +4,12 @@ use bitmma_engine::Case;
 use bitmma_engine::formats::alias::find as find_format;
 use bitmma_engine::formats::text::{display, display_hex_float, hex};
 use bitmma_engine::formats::word::{self, Unread};
-use bitmma_engine::formats::{Class, F32, Format, decode};
+use bitmma_engine::formats::{Class, F32, F64, Format, decode};
 use bitmma_verify::inputs::zero;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, LONGEST_NAME, at_most, beginning};
+use crate::scale::value;
 use crate::unit::{LONGEST, Unit};
 
 /// The operands of one dot product as they are typed.
@@ -96,20 +97,48 @@ impl Bits {
 /// What is said of a tensor beside its numbers.
 const KEYWORDS: [&str; 5] = ["dtype=", "device=", "grad_fn=", "layout=", "requires_grad="];
 
+/// Marks of a text that have no width: of an encoding, and of where a line may break.
+const INVISIBLE: [char; 5] = ['\u{200b}', '\u{200c}', '\u{200d}', '\u{2060}', '\u{feff}'];
+
 /// The numbers of a list: separators of text, code and output of programs are left out, and typographic minus
 /// signs are read as minus.
 pub(crate) fn words(list: &str) -> Vec<String> {
     let between = |letter: char| letter.is_whitespace() || "[](){},;|\u{a0}".contains(letter);
-    let minus = list.replace(['\u{2212}', '\u{2013}'], "-");
+    let minus = list.replace(INVISIBLE, "").replace(['\u{2212}', '\u{2013}'], "-");
     let plain = minus.split_inclusive(between).filter(|word| !is_call(word));
-    let plain = plain.map(|word| word.trim_end_matches(between)).filter(|word| !word.is_empty());
+    let plain = plain.map(|word| if is_nan(word) { word } else { word.trim_end_matches(between) });
+    let plain = plain.filter(|word| !word.is_empty());
     plain.filter(|word| !KEYWORDS.iter().any(|one| word.starts_with(one))).map(number_of).collect()
 }
 
 /// Whether a word is the name of a function or type before its argument: `tensor(`, `np.float32(`.
 fn is_call(word: &str) -> bool {
     let Some(name) = word.strip_suffix('(') else { return false };
-    name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+    name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') && !is_nan(word)
+}
+
+/// Whether a word is C's `nan(` before a payload, which no number is read from.
+fn is_nan(word: &str) -> bool {
+    word.to_ascii_lowercase().ends_with("nan(")
+}
+
+/// A list of FP64 numbers. Codes are refused: they belong to a format, and these numbers have none.
+pub(crate) fn numbers(list: &str) -> Result<Vec<f64>, Error> {
+    let one = |word: String| {
+        if let Ok(number) = word.parse() {
+            return Ok(number);
+        }
+        let what = match word::read(&F64, &word, true) {
+            Ok(code) if word.contains(['p', 'P']) => return Ok(value(&F64, code)),
+            Ok(_) => "a code, and only formats have codes",
+            Err(_) => "not a number",
+        };
+        let word = beginning(&word);
+        Err(Error::new(format!(
+            "'{word}' is {what}; write a decimal (-0.125, 1e-3) or a hexadecimal float (0x1.8p3)"
+        )))
+    };
+    words(list).into_iter().map(one).collect()
 }
 
 /// A word without the suffix that C gives to a float.
@@ -125,20 +154,23 @@ pub(crate) fn paste(pasted: &Pasted) -> Result<Rows, Error> {
     let text = pasted.text.trim();
     // `-a '…' -b '…' -c …`, as of the command
     let command = |option: &str| {
-        let is_whole =
-            |(at, _): &(usize, &str)| text[..*at].chars().next_back().is_none_or(char::is_whitespace);
-        let (at, found) = text.match_indices(option).find(is_whole)?;
-        let rest = text[at + found.len()..].trim_start();
+        let ends = |(at, _): &(usize, &str)| {
+            let next = text[at + option.len()..].chars().next();
+            text[..*at].chars().next_back().is_none_or(char::is_whitespace)
+                && next.is_some_and(|next| next == '=' || next.is_whitespace())
+        };
+        let (at, found) = text.match_indices(option).find(ends)?;
+        let rest = text[at + found.len() + 1..].trim_start();
         match rest.chars().next() {
             Some(quote @ ('\'' | '"')) => rest[1..].split(quote).next().map(str::to_owned),
             _ => rest.split_whitespace().next().map(str::to_owned),
         }
     };
-    if let (Some(a), Some(b)) = (command("-a "), command("-b ")) {
+    if let (Some(a), Some(b)) = (command("-a"), command("-b")) {
         if text.contains("--scale-") {
             return Err(Error::new("the pasted command has scale factors; paste its options one by one"));
         }
-        return Ok(Rows { a, b: Some(b), c: command("-c ") });
+        return Ok(Rows { a, b: Some(b), c: command("-c") });
     }
     let is_mark = |piece: &str| matches!(piece, "·" | "+" | "x");
     let spaced = spaced(text);

@@ -34,6 +34,8 @@ pub(crate) struct Chip {
 #[derive(Serialize)]
 pub(crate) struct Matches {
     architecture: &'static str,
+    /// The words that named it.
+    chip: String,
     /// How many there are.
     count: usize,
     /// The first of them.
@@ -67,6 +69,8 @@ pub(crate) fn chips() -> Vec<Chip> {
 pub(crate) fn search(question: &Question) -> Result<Matches, Error> {
     at_most("the search", &question.words, LONGEST_NAME)?;
     let (architecture, words) = split(&question.words)?;
+    let given: Vec<&str> = question.words.split_whitespace().collect();
+    let chip = given[..given.len() - words.split_whitespace().count()].join(" ");
     let rows = if words.is_empty() { of(architecture).collect() } else { matching(architecture, &words)? };
     let one = |row: &&'static bitmma_engine::Instruction| One {
         name: row.name(),
@@ -79,6 +83,7 @@ pub(crate) fn search(question: &Question) -> Result<Matches, Error> {
     };
     Ok(Matches {
         architecture: architecture.name(),
+        chip,
         count: rows.len(),
         instructions: rows.iter().take(LISTED).map(one).collect(),
     })

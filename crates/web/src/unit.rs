@@ -116,6 +116,12 @@ impl Unit {
         Ok(unit)
     }
 
+    /// What can be edited of a unit whose edits cannot be read.
+    pub(crate) fn unedited(asked: &Asked) -> Option<About> {
+        let plain = Asked { unit: asked.unit.clone(), edit: BTreeMap::new() };
+        Some(Unit::read(&plain).ok()?.about())
+    }
+
     /// Reads some units; one that cannot be read is an error of its own.
     pub(crate) fn read_all(asked: &[Asked]) -> Result<Vec<Result<Unit, Error>>, Error> {
         match asked.len() {
@@ -290,6 +296,7 @@ impl Unit {
             _ => Value::Number(text.parse::<i32>().map_err(|_| wrong("an integer"))?.into()),
         };
         // a parameter that cannot be none, or not that number, stays as it is: that is refused by name
+        let is_length = matches!(parameter.row().range, Range::Length | Range::PowerOfTwo | Range::Divisor);
         let allowed = match value {
             Value::None => {
                 matches!(parameter, Parameter::ZeroExponent | Parameter::ZeroAccumulator)
@@ -297,13 +304,16 @@ impl Unit {
             }
             Value::Number(number) => match parameter.row().range {
                 Range::Exponent | Range::Limit => true,
-                Range::Length | Range::PowerOfTwo | Range::Divisor => number >= 1,
-                _ => number >= 0,
+                _ => number >= i64::from(is_length).into(),
             },
             _ => true,
         };
         if !allowed {
-            return Err(wrong("an integer of at least 0, for lengths 1,"));
+            return Err(wrong(if is_length {
+                "an integer of at least 1"
+            } else {
+                "an integer of at least 0"
+            }));
         }
         let edited = self.model.operation.with(parameter, value);
         if let Some((_, given, allowed)) = edited.out_of_range() {

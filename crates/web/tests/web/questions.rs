@@ -241,6 +241,8 @@ fn rows_are_pasted_in_many_shapes() {
         ("1 2*3 4+5", "1 2", Some("3 4"), Some("5")),
         ("1e+5 0x1p+3 +2", "1e+5 0x1p+3 +2", None, None),
         ("0x3e*0x3e+0x1", "0x3e", Some("0x3e"), Some("0x1")),
+        ("bitmma explain h100 wgmma -a='1 2' -b=3 -c=-5", "1 2", Some("3"), Some("-5")),
+        ("\u{feff}1 2\u{200b}", "1 2", None, None),
     ] {
         let rows = ok(&json!({"ask": "paste", "text": given}));
         assert_eq!((text(&rows["a"]), rows["b"].as_str(), rows["c"].as_str()), (a, b, c), "{given}");
@@ -287,16 +289,41 @@ fn last(curve: &Value, which: &str) -> f64 {
 
 #[test]
 fn the_curve_says_what_it_cannot() {
-    let own = json!({"distribution": "own", "values": [1, 0.5, 2], "k": 16});
+    let own = json!({"distribution": "own", "values": "1 0.5 2", "k": 16});
     let found = curve(&["hopper mma.m8n8k4.f64.f64.f64.f64", "a100 mma m16n8k8 tf32"], &own);
     assert!(text(&found["units"][0]["error"]).contains("adds in FP64"), "{found}");
     assert_eq!(text(&found["about"]), "3 numbers of your own, again and again: A and B take 256");
     // a TF32 unit reads the upper bits of FP32 words
-    let cut = json!({"distribution": "own", "values": [1.0 + 3.0 / 4096.0], "k": 16});
+    let cut = json!({"distribution": "own", "values": (1.0 + 3.0 / 4096.0).to_string(), "k": 16});
     let found = curve(&["a100 mma m16n8k8 tf32"], &cut);
     let lost = 1.0 - 1.0 / ((1.0 + 3.0 / 4096.0) * (1.0 + 3.0 / 4096.0));
     assert!((last(&found["units"][0], "quantization") - lost).abs() < 1e-9, "{found}");
-    let zeros = curve(&["h100 wgmma f16 f32"], &json!({"distribution": "own", "values": [0], "k": 16}));
+    // scales at which squares, or products, are beyond FP64
+    let of =
+        |scale: f64| curve(&["h100 wgmma e4m3 f32", "h100 wgmma f16 f32"], &json!({"scale": scale, "k": 64}));
+    let usual = of(1.0);
+    for exponent in [-460, -270, -262, 250, 260, 460] {
+        let found = of(2.0f64.powi(exponent));
+        assert_eq!(found["units"][0]["total"], usual["units"][0]["total"], "{exponent}");
+        assert_eq!(found["units"][1]["total"][0], 1.0, "{exponent}");
+    }
+    for scale in [1e-320, 1e-150, 1e150, 1e300] {
+        let question = json!({"ask": "curve", "units": [{"unit": "h100 wgmma e4m3 f32"}], "distribution": "normal", "k": 64, "scale": scale});
+        assert!(error(&question.to_string()).contains("the largest magnitude of A is"), "{scale}");
+    }
+    let tiny = json!({"distribution": "own", "values": "1e-90 3e-90 7e-91", "k": 16});
+    assert!(last(&curve(&["h100 wgmma e4m3 f32"], &tiny)["units"][0], "total") > 0.01);
+    // numbers of no format
+    for (values, wrong) in
+        [("0x3c00", "'0x3c00' is a code"), ("1 x", "'x' is not a number"), ("nan(0x1)", "'nan(' is not")]
+    {
+        let question = json!({"ask": "curve", "units": [{"unit": "h100 wgmma f16 f32"}], "distribution": "own", "k": 16, "values": values});
+        assert!(error(&question.to_string()).contains(wrong), "{}", error(&question.to_string()));
+    }
+    let one =
+        curve(&["h100 wgmma f16 f32"], &json!({"distribution": "own", "values": "tensor([1.])", "k": 16}));
+    assert!(text(&one["about"]).starts_with("1 number of your own,"), "{one}");
+    let zeros = curve(&["h100 wgmma f16 f32"], &json!({"distribution": "own", "values": "0", "k": 16}));
     assert_eq!(list(&zeros["units"][0]["total"]).last(), Some(&json!(0.0)));
     let both = curve(&["h100 wgmma e4m3 f32"], &json!({"promote": 64, "scaling": "block"}));
     assert!(text(&both["units"][0]["error"]).contains("turn one of them off"), "{both}");
@@ -323,7 +350,7 @@ fn the_curve_tells_formats_from_sums() {
     );
     let own = curve(
         &["h100 wgmma f16 f32"],
-        &json!({"distribution": "own", "values": [1.0, 0.5, -0.25], "k": 1000}),
+        &json!({"distribution": "own", "values": "1.0, 0x1p-1, −.25f", "k": 1000}),
     );
     assert_eq!(list(&own["ks"]).last(), Some(&json!(1000)));
     assert_eq!(list(&own["units"][0]["quantization"]).last(), Some(&json!(0.0)));
@@ -359,10 +386,37 @@ fn words_are_searched_as_the_command_does() {
     assert!(
         ok(&json!({"ask": "search", "words": "rtx pro 6000 blackwell mma f16"}))["count"].as_u64() > Some(0)
     );
+    // the chip's words and an instruction's name are that unit
+    for (words, chip) in [
+        ("rtx 4090 mma e4m3", "rtx 4090"),
+        (" rtx  pro 6000 blackwell mma", "rtx pro 6000 blackwell"),
+        ("titan v mma", "titan v"),
+        ("h100", "h100"),
+    ] {
+        let found = ok(&json!({"ask": "search", "words": words}));
+        assert_eq!(found["chip"], chip);
+        let unit = format!("{chip} {}", text(&found["instructions"][0]["name"]));
+        assert_eq!(ok(&json!({"ask": "unit", "unit": unit}))["architecture"], found["architecture"]);
+    }
     assert_eq!(explained("h100 wgmma f16 f32", "1", "1", "0")["unit"]["architecture"], "hopper");
     assert!(explained("h100", "1", "1", "0")["error"].to_string().contains("add words"));
     assert!(explained("h1000 wgmma", "1", "1", "0")["error"].to_string().contains("h1000"));
     assert!(explained("mi300x f16", "1", "1", "0")["error"].to_string().contains("f16"));
+    assert!(explained("h100 wgmma f16 f32", "nan(0x1)", "1", "0")["error"].to_string().contains("'nan('"));
+    // a unit whose edits cannot be read is known without them
+    let edited =
+        |edit: Value| json!({"ask": "explain", "units": [{"unit": "h100 wgmma f16 f32", "edit": edit}]});
+    for (edit, wrong) in [
+        (json!({"F": ""}), "F is ''; an integer is expected"),
+        (json!({"F": "-1"}), "F is '-1'; an integer of at least 0 is expected"),
+        (json!({"L_max": "0"}), "L_max is '0'; an integer of at least 1 is expected"),
+        (json!({"L_max": "3"}), "K is 16"),
+        (json!({"e_zero": "-"}), "an integer is expected"),
+    ] {
+        let found = ok(&edited(edit.clone()));
+        assert!(text(&found["units"][0]["error"]).contains(wrong), "{edit}: {found}");
+        assert_eq!(found["units"][0]["unit"]["parameters"][1]["value"], "25", "{edit}");
+    }
 }
 
 #[test]
@@ -399,11 +453,11 @@ fn a_wrong_question_is_an_error_that_names_what_is_wrong() {
             "cannot be read",
         ),
         (
-            r#"{"ask":"curve","units":[{"unit":"h100 wgmma f16 f32"}],"distribution":"own","k":64,"values":[1e999]}"#,
-            "out of range",
+            r#"{"ask":"curve","units":[{"unit":"h100 wgmma f16 f32"}],"distribution":"own","k":64,"values":"1e999"}"#,
+            "number 0 is inf",
         ),
         (
-            r#"{"ask":"curve","units":[{"unit":"h100 wgmma f16 f32"}],"distribution":"own","k":64,"values":[]}"#,
+            r#"{"ask":"curve","units":[{"unit":"h100 wgmma f16 f32"}],"distribution":"own","k":64,"values":""}"#,
             "0 numbers",
         ),
         (
