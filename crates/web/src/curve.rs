@@ -319,7 +319,7 @@ pub(crate) fn curve(question: &Question) -> Result<Curves, Error> {
         if !PEAKS.contains(&peak) && !(is_own && peak == 0.0) {
             let (least, most) = (PEAKS.start(), PEAKS.end());
             return Err(Error::new(format!(
-                "the largest magnitude of {name} is {peak:e}; one from {least:e} to {most:e} is expected: change the scale"
+                "the largest magnitude of {name} is {peak:e}; one from {least:e} to {most:e} is expected"
             )));
         }
     }
