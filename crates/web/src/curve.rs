@@ -316,7 +316,8 @@ pub(crate) fn curve(question: &Question) -> Result<Curves, Error> {
     };
     for (name, lines) in [("A", &a), ("B", &b)] {
         let peak = largest(&lines.numbers);
-        if !PEAKS.contains(&peak) && !(is_own && peak == 0.0) {
+        let is_far = !PEAKS.contains(&peak);
+        if is_far && (peak != 0.0 || !is_own) {
             let (least, most) = (PEAKS.start(), PEAKS.end());
             return Err(Error::new(format!(
                 "the largest magnitude of {name} is {peak:e}; one from {least:e} to {most:e} is expected"
