@@ -188,12 +188,12 @@ pub(crate) fn nearest(
         .filter(|(distance, spelling, _)| 2 * distance <= spelling.len().max(wanted.len()))
         .map(|(distance, _, printed)| (distance, printed))
         .collect();
-    ranked.sort_by_key(|(distance, _)| *distance); // stable: equal ones keep the tables' order
     let mut best: Vec<String> = Vec::new();
-    for (_, printed) in ranked {
-        if best.len() == count {
-            break;
-        }
+    // the nearest first, equal ones in the tables' order
+    while best.len() < count
+        && let Some(at) = (0..ranked.len()).min_by_key(|&at| ranked[at].0)
+    {
+        let (_, printed) = ranked.remove(at);
         if !best.contains(&printed) {
             best.push(printed);
         }

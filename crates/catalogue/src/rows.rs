@@ -23,8 +23,8 @@ static CATALOGUE: LazyLock<Vec<Instruction>> = LazyLock::new(|| {
         let own = rows.iter().filter(|row| row.architecture == other).map(|row| row.on(architecture, why));
         rows.extend(own.collect::<Vec<_>>());
     }
-    rows.sort_by_key(|row| row.architecture);
-    rows
+    let of = |architecture| rows.iter().filter(move |row| row.architecture == architecture);
+    Architecture::ALL.into_iter().flat_map(of).cloned().collect()
 });
 
 /// Every instruction, architecture by architecture, in the order of the tables.

@@ -71,8 +71,9 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Cont
     ];
     let finding = finding(&tables[0], differing, pairs.rows.len());
     // the most models first: the formats that most people use
-    matrices.sort_by_key(|table: &Table| std::cmp::Reverse(table.rows.len()));
-    tables.extend(matrices);
+    while let Some(at) = (0..matrices.len()).min_by_key(|&at| std::cmp::Reverse(matrices[at].rows.len())) {
+        tables.push(matrices.remove(at));
+    }
     tables.push(pairs);
     Ok(Content { finding: Some(finding), text, tables, ..Content::default() })
 }

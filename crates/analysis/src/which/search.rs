@@ -114,7 +114,7 @@ pub(super) fn search(
     for subject in 0..subjects.len() {
         let mut own: Vec<usize> =
             (0..entrants.len()).filter(|&index| entrants[index].subject == subject).collect();
-        own.sort_by_key(|&index| std::cmp::Reverse(first[index].agreeing)); // stable: the simplest of equals first
+        own.sort_unstable_by_key(|&index| (std::cmp::Reverse(first[index].agreeing), index)); // the simplest of equals first
         second.extend(own.into_iter().take(NEAREST).filter(|&index| !first[index].is_whole()));
     }
     let mut budget = Budget(BUDGET);

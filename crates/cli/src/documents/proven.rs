@@ -71,7 +71,7 @@ fn rows(recordings: &Path) -> Result<(Vec<Row>, usize), Failure> {
             found.push((place, row));
         }
     }
-    found.sort_by(|(place, row), (other_place, other)| {
+    found.sort_unstable_by(|(place, row), (other_place, other)| {
         (place, &row.architecture, &row.instruction, &row.head).cmp(&(
             other_place,
             &other.architecture,
