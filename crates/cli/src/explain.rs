@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         crate::json::print(&json::page(&target, &arguments.target, &inputs, &explanation))?;
     } else {
         let page = inputs.dot(&target).explained(&explanation, &inputs.notes, revision);
-        output::document(&page.close().text(arguments.in_browser(&target, &inputs)))?;
+        output::document(&page.text(arguments.in_browser(&target, &inputs)))?;
     }
     Ok(Outcome::Agrees)
 }

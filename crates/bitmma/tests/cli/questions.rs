@@ -58,7 +58,7 @@ const QUESTIONS: &[Question] = &[
     ("DeepGEMM: is this D promoted every 64?", "which -a X.npy -b W.npy --bt -d Y.npy --type e4m3", &["H100", "moved to an FP32 sum every 64"]),
     ("Triton: nothing of ours gives this D; what is nearest?", "which -a A.npy -b B.npy -d D3.npy", &["none of them computes D", "255 of 256 elements agree", "D[0, 3]"]),
     ("vLLM: is MXFP8 of the B200 that of the RTX 5090?", "diff b200 mxfp8 e4m3 5090 mxfp8 e4m3", &["block32", "rtx-blackwell"]),
-    ("vLLM: is NVFP4 of the B200 that of the RTX 5090?", "diff b200 5090 --type nvfp4", &["block16", "same model: the same bits for every input"]),
+    ("vLLM: is NVFP4 of the B200 that of the RTX 5090?", "diff b200 5090 --type nvfp4", &["same model: the same bits for every input", "block16"]),
     ("CUTLASS: do these two plans give the same bits?", "diff one.toml other.toml", &["they differ", "promote.every", "part 0"]),
 ];
 

@@ -55,13 +55,13 @@ const LISTING_ARCHITECTURES: &[&str] = &[
     "crates/analysis/src/sections/models.rs",         // the paper's tables
     "crates/catalogue/src/architecture.rs",
     "crates/catalogue/src/chips/targets.rs",
-    "crates/catalogue/src/evidence.rs",          // what was recorded
-    "crates/catalogue/src/function.rs",          // what was published of functions
-    "crates/catalogue/src/library.rs",           // instructions of libraries' kernels
+    "crates/catalogue/src/function.rs", // what was published of functions
+    "crates/catalogue/src/library.rs",  // instructions of libraries' kernels
     "crates/catalogue/src/nvidia/parameters.rs", // the paper's tables
-    "crates/catalogue/src/nvidia/sets.rs",       // who has which instructions
-    "crates/catalogue/src/software/triton.rs",   // what Triton makes of a product
-    "crates/cli/src/bench.rs",                   // instructions that are timed
+    "crates/catalogue/src/nvidia/sets.rs", // who has which instructions
+    "crates/catalogue/src/recorded.rs", // what was recorded
+    "crates/catalogue/src/software/triton.rs", // what Triton makes of a product
+    "crates/cli/src/bench.rs",          // instructions that are timed
 ];
 
 /// Files that name the FP8 formats of CDNA3: the tables of formats, and instructions and file types that have them.
