@@ -315,3 +315,52 @@ fn readme_names_the_two_commands_of_a_clone() {
     assert!(manifest.contains("default-members = [\"crates/bitmma\"]"), "`cargo run` without --package");
     assert!(fs::metadata(root().join("test")).is_ok_and(|script| script.is_file()));
 }
+
+#[test]
+fn the_house_has_every_crate() {
+    let text = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+    let folders = fs::read_dir(root().join("crates")).unwrap();
+    for name in folders.map(|entry| entry.unwrap().file_name().into_string().unwrap()) {
+        assert!(
+            text.contains(&format!("   crates/{name} ")),
+            "CONTRIBUTING.md: the house lacks crates/{name}"
+        );
+    }
+}
+
+/// Whether the code has a crate, a module, a type, a function or a public field of this name.
+fn is_in_code(name: &str, code: &[(String, String)]) -> bool {
+    let last = name.rsplit("::").next().unwrap_or(name);
+    let file = [format!("/{last}.rs"), format!("/{last}/mod.rs")];
+    let kinds = ["struct", "enum", "trait", "fn", "mod", "type", "pub"].map(|kind| format!("{kind} {last}"));
+    let is_named = |text: &str| {
+        kinds.iter().any(|kind| {
+            let mut found = text.match_indices(kind.as_str());
+            found.any(|(at, _)| {
+                !text[at + kind.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_')
+            })
+        })
+    };
+    last.strip_prefix("bitmma_").is_some_and(|name| root().join("crates").join(name).is_dir())
+        || root().join("crates").join(last).is_dir()
+        || code
+            .iter()
+            .any(|(path, text)| file.iter().any(|end| path.ends_with(end.as_str())) || is_named(text))
+}
+
+/// The third column of the glossary, whose names are options of Rust functions, too.
+#[test]
+fn the_glossary_names_what_exists() {
+    let code: Vec<(String, String)> = sources()
+        .into_iter()
+        .map(|(path, _)| (path.clone(), fs::read_to_string(root().join(path)).unwrap()))
+        .collect();
+    let text = fs::read_to_string(root().join("docs/glossary.md")).unwrap();
+    let names = rows(&text).into_iter().filter_map(|cells| {
+        let name = cells.get(3)?.strip_prefix('`')?.strip_suffix('`')?;
+        Some(name.to_owned())
+    });
+    let missing: Vec<String> = names.filter(|name| !is_in_code(name, &code)).collect();
+    assert!(missing.is_empty(), "docs/glossary.md: {missing:?} are not in the code");
+    assert!(!is_in_code("catalogue::Made", &code));
+}
