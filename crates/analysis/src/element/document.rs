@@ -23,6 +23,8 @@ const LONGEST: usize = 1 << 12;
 const DIGITS: usize = 4;
 /// Digits of a result, at least.
 const LEAST: usize = 7;
+/// And at most: those that tell numbers of FP64 apart.
+const MOST: usize = 17;
 
 /// An error, or nothing.
 fn error(error: Option<&Dyadic>) -> String {
@@ -141,7 +143,7 @@ impl Element {
         // so many that the error is seen
         let digits =
             relative.filter(|one| *one != 0.0).map_or(LEAST, |one| (2.0 - one.abs().log10()) as usize);
-        let digits = digits.max(LEAST);
+        let digits = digits.clamp(LEAST, MOST);
         let d = match self.d.value {
             Number::Finite(value) => rounded(value, digits),
             Number::Other(_) => self.d.value.to_string(),

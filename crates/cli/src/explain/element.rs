@@ -31,7 +31,7 @@ pub(super) struct ElementArguments {
     #[arg(short, long, help_heading = HEADING, value_name = "FILE", requires = "element")]
     d: Option<Source>,
     /// Show every step that loses something, and the worst one bit by bit
-    #[arg(long, help_heading = HEADING, requires = "element")]
+    #[arg(long, help_heading = HEADING, requires = "element", hide_short_help = true)]
     steps: bool,
     /// B is N×K in its file
     #[arg(
