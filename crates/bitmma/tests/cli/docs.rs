@@ -330,7 +330,9 @@ fn the_house_has_every_crate() {
 
 /// Whether the code has a crate, a module, a type, a function or a public field of this name.
 fn is_in_code(name: &str, code: &[(String, String)]) -> bool {
-    let last = name.rsplit("::").next().unwrap_or(name);
+    let name = name.strip_prefix("bitmma_").unwrap_or(name);
+    let (floor, last) = name.rsplit_once("::").unwrap_or(("", name));
+    let floor = format!("crates/{floor}");
     let file = [format!("/{last}.rs"), format!("/{last}/mod.rs")];
     let kinds = ["struct", "enum", "trait", "fn", "mod", "type", "pub"].map(|kind| format!("{kind} {last}"));
     let is_named = |text: &str| {
@@ -341,11 +343,10 @@ fn is_in_code(name: &str, code: &[(String, String)]) -> bool {
             })
         })
     };
-    last.strip_prefix("bitmma_").is_some_and(|name| root().join("crates").join(name).is_dir())
-        || root().join("crates").join(last).is_dir()
-        || code
-            .iter()
-            .any(|(path, text)| file.iter().any(|end| path.ends_with(end.as_str())) || is_named(text))
+    let is_there = |(path, text): &(String, String)| {
+        path.starts_with(&floor) && (file.iter().any(|end| path.ends_with(end.as_str())) || is_named(text))
+    };
+    root().join("crates").join(last).is_dir() || code.iter().any(is_there)
 }
 
 /// The third column of the glossary, whose names are options of Rust functions, too.
